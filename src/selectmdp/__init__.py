@@ -1,0 +1,37 @@
+"""Select-MDPs: choose K of N items and give each a command, again and again.
+
+Names are loaded when first used, so that `import selectmdp` costs nothing.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_ROOMS = {
+    "Action": "types",
+    "Circle": "envs",
+    "CircleRules": "envs",
+    "Evaluation": "evaluation",
+    "Observation": "types",
+    "PredatorPrey": "envs",
+    "SelectEnv": "envs",
+    "SelectError": "spec",
+    "Spec": "spec",
+    "Transition": "types",
+    "check_select_env": "check",
+    "evaluate": "evaluation",
+    "make": "tasks",
+}
+
+__all__ = ["__version__", *_ROOMS]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOMS:
+        raise AttributeError(f"module 'selectmdp' has no attribute {name!r}")
+    return getattr(import_module(f"selectmdp.{_ROOMS[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

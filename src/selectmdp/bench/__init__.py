@@ -1,0 +1,1 @@
+"""What the numbers in the README are made with: `selectmdp bench`."""

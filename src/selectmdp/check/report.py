@@ -1,0 +1,107 @@
+"""What a check of an environment found: a verdict a row, and how a table of checks is walked.
+
+A check is a function of one probe. It returns a sentence saying what it covered, raises `Wrong`
+with what is wrong and how to mend it, or raises `NotChecked` with the reason.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from selectmdp.spec import SelectError
+
+Status = Literal["pass", "fail", "not checked"]
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The verdict of one check."""
+
+    name: str
+    status: Status
+    message: str
+    """What was covered; or what is wrong and how to mend it; or why it was not checked."""
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The verdicts of all checks on one environment."""
+
+    subject: str
+    """What was checked."""
+    results: tuple[CheckResult, ...]
+
+    @property
+    def passed(self) -> bool:
+        return not self.failures
+
+    @property
+    def failures(self) -> tuple[CheckResult, ...]:
+        return tuple(result for result in self.results if result.status == "fail")
+
+    def raise_for_failures(self) -> None:
+        """Raise a SelectError that lists every failed check, or return where there is none."""
+        if self.passed:
+            return
+        lines = [f"- {result.name}: {result.message}" for result in self.failures]
+        raise SelectError(
+            f"{self.subject} fails {len(lines)} of {len(self.results)} checks:\n" + "\n".join(lines)
+        )
+
+    def to_json(self) -> str:
+        """The report as JSON text."""
+        return json.dumps({"passed": self.passed, **asdict(self)}, indent=2, ensure_ascii=False)
+
+    def __str__(self) -> str:
+        rows = [f"{row.status:>11}  {row.name}: {row.message}" for row in self.results]
+        return "\n".join([f"{self.subject}: {'passed' if self.passed else 'FAILED'}", *rows])
+
+
+class Wrong(Exception):
+    """The environment breaks a rule; the text says which and how to mend it."""
+
+
+class NotChecked(Exception):
+    """The rule does not apply, or could not be tested; the text says why."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One row of a table of checks."""
+
+    name: str
+    run: Callable[[Any], str]
+    needs: tuple[str, ...] = ()
+    """Checks without which this one says nothing: it is skipped unless they passed."""
+
+
+def walk(checks: Sequence[Check], probe: object) -> tuple[CheckResult, ...]:
+    """Every check's verdict on the probe, in the table's order."""
+    results: dict[str, CheckResult] = {}
+    for check in checks:
+        unmet = [name for name in check.needs if results[name].status != "pass"]
+        if unmet:
+            message = f"first mend what {' and '.join(map(repr, unmet))} says"
+            results[check.name] = CheckResult(check.name, "not checked", message)
+        else:
+            results[check.name] = _verdict(check, probe)
+    return tuple(results.values())
+
+
+def told(error: BaseException) -> str:
+    """An exception in one line: its kind and the first line of what it says."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def _verdict(check: Check, probe: object) -> CheckResult:
+    try:
+        return CheckResult(check.name, "pass", check.run(probe))
+    except Wrong as wrong:
+        return CheckResult(check.name, "fail", str(wrong))
+    except NotChecked as reason:
+        return CheckResult(check.name, "not checked", str(reason))
+    except Exception as error:  # the environment's own, whatever it is: it fails this check only
+        message = f"the environment raised {told(error)}; mend that first"
+        return CheckResult(check.name, "fail", message)

@@ -1,0 +1,68 @@
+"""All checks of an environment, in the order they run, and what each needs to have passed."""
+
+from collections.abc import Callable
+
+from selectmdp.check import forms, gym_env, played, refusals, symmetry
+from selectmdp.check.gym_probe import GymProbe
+from selectmdp.check.probe import JaxProbe
+from selectmdp.check.report import Check
+from selectmdp.interop.gymnasium import SelectGymEnv
+
+_FORMS = (
+    "vmap",
+    "observation shapes",
+    "reward and discount",
+    "state keeps its form",
+    "legal_after's form",
+)
+_EDGE = (*_FORMS, "legal picks accepted")
+
+
+def _at_edge(check: Callable[[GymProbe], str]) -> Callable[[JaxProbe], str]:
+    """Validation of a JAX environment lives in `SelectGymEnv`: that is what is asked."""
+    return lambda probe: check(GymProbe(SelectGymEnv(probe.env), probe.seed, probe.steps))
+
+
+JAX_CHECKS = (
+    Check("protocol", forms.protocol),
+    Check("jit", forms.jit, ("protocol",)),
+    Check("vmap", forms.vmap, ("jit",)),
+    Check("observation shapes", forms.observation_shapes, ("jit",)),
+    Check("observation dtypes", forms.observation_dtypes, ("observation shapes",)),
+    Check("reward and discount", forms.reward_form, ("jit",)),
+    Check("state keeps its form", forms.state_form, ("jit",)),
+    Check("command names", forms.command_names, ("protocol",)),
+    Check("legal_after's form", forms.legal_after_form, ("observation shapes",)),
+    Check("seeds", played.seeds, _FORMS),
+    Check("finite", played.finite, _FORMS),
+    Check("discount", played.discount, _FORMS),
+    Check("legal mask", played.legal_mask, _FORMS),
+    Check("legal_after", played.legal_after, _FORMS),
+    Check("partial reward", played.partial_reward, _FORMS),
+    Check("permutation", symmetry.permutation, _FORMS),
+    Check("time limit", played.time_limit, _FORMS),
+    Check("legal picks accepted", _at_edge(gym_env.accepted), _FORMS),
+    Check("duplicates refused", _at_edge(refusals.duplicates), _EDGE),
+    Check("out-of-range picks refused", _at_edge(refusals.out_of_range), _EDGE),
+    Check("illegal pairs refused", _at_edge(refusals.illegal), _EDGE),
+)
+
+_STEP = ("spaces", "reset and step")
+_PLAYED = (*_STEP, "legal picks accepted", "observation shapes")
+
+GYM_CHECKS = (
+    Check("spaces", gym_env.spaces),
+    Check("reset and step", gym_env.step_form, ("spaces",)),
+    Check("legal picks accepted", gym_env.accepted, _STEP),
+    Check("observation shapes", gym_env.observation_shapes, (*_STEP, "legal picks accepted")),
+    Check("observation dtypes", gym_env.observation_dtypes, _PLAYED),
+    Check("finite", gym_env.finite, _PLAYED),
+    Check("seeds", gym_env.seeds, _PLAYED),
+    Check("legal mask", gym_env.legal_mask, _PLAYED),
+    Check("duplicates refused", refusals.duplicates, _PLAYED),
+    Check("out-of-range picks refused", refusals.out_of_range, _PLAYED),
+    Check("illegal pairs refused", refusals.illegal, _PLAYED),
+    Check("refusals change nothing", refusals.harmless, (*_PLAYED, "out-of-range picks refused")),
+    Check("permutation", gym_env.permutation),
+    Check("time limit", gym_env.time_limit, _PLAYED),
+)

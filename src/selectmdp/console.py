@@ -1,0 +1,47 @@
+"""What the commands show a person: tables, a progress bar, and one line of JSON for programs.
+
+Standard output carries results only; progress and messages go to standard error.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+out = Console(highlight=False)
+aside = Console(stderr=True, highlight=False)
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error that hears (done, all), gone when it is done."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=aside, transient=True) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table for people; numbers are right-aligned."""
+    grid = Table(title=title, title_justify="left")
+    for index, column in enumerate(columns):
+        grid.add_column(column, justify="left" if index == 0 else "right")
+    for row in rows:
+        grid.add_row(*row)
+    out.print(grid)
+
+
+def as_json(value: Any) -> None:
+    """One object on one line."""
+    print(json.dumps(value, allow_nan=False))
+
+
+def plus_minus(mean: float, half: float | None, digits: int = 3) -> str:
+    """`0.482 ± 0.004`; without the interval where there is none."""
+    if half is None or half != half:
+        return f"{mean:.{digits}f}"
+    return f"{mean:.{digits}f} ± {half:.{digits}f}"

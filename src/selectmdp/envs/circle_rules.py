@@ -1,0 +1,86 @@
+"""The constants of circle selection: the paper's text and its published figures differ.
+
+`figures`, the default, is how the published figures were made; where the text is silent, `text`
+takes the same values.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from selectmdp.spec import SelectError
+
+Dynamics = Literal["figures", "text"]
+
+
+@dataclass(frozen=True)
+class CircleRules:
+    """Every constant of the world; lengths are in sides of the square."""
+
+    growth_low: float
+    """Least growth of a selectable circle's radius in a step."""
+    growth_high: float
+    """Most growth of a selectable circle's radius in a step."""
+    growth_share: float | None
+    """If given, both are multiplied by growth_share · K / N."""
+    restarts: bool
+    """A selectable circle at `radius_max` starts again at `radius_restart`; else it stays there."""
+    noise: float
+    """Uniform noise on x and y, ± this much a step."""
+    radius_noise: float
+    """Uniform noise on the radius, ± this much a step."""
+    replacement_low: float
+    """Least radius of a replacement."""
+    replacement_high: float
+    """Most radius of a replacement."""
+    context_growth_low: float = 0.045
+    """Least growth of an unselectable circle's radius in a step."""
+    context_growth_high: float = 0.055
+    """Most growth of an unselectable circle's radius in a step."""
+    radius_max: float = 0.45
+    """No circle is larger."""
+    radius_restart: float = 0.01
+    """Where a circle starts again that has reached `radius_max`."""
+    reach: float = 0.1
+    """Distance of a move command."""
+
+    def __post_init__(self) -> None:
+        for rule in fields(self):
+            value = getattr(self, rule.name)
+            if rule.name == "restarts" or (rule.name == "growth_share" and value is None):
+                continue
+            if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 10:
+                raise SelectError(f"{rule.name}={value!r}: must be a number from 0 to 10")
+        for low, high in (
+            ("growth_low", "growth_high"),
+            ("context_growth_low", "context_growth_high"),
+            ("replacement_low", "replacement_high"),
+        ):
+            if getattr(self, low) > getattr(self, high):
+                raise SelectError(
+                    f"{low}={getattr(self, low)} is more than {high}={getattr(self, high)}: "
+                    "swap them"
+                )
+
+
+RULES: dict[str, CircleRules] = {
+    "figures": CircleRules(
+        growth_low=0.45,
+        growth_high=0.55,
+        growth_share=0.36,
+        restarts=True,
+        noise=0.005,
+        radius_noise=0.005,
+        replacement_low=0.0,
+        replacement_high=0.0045,
+    ),
+    "text": CircleRules(
+        growth_low=0.045,
+        growth_high=0.055,
+        growth_share=None,
+        restarts=False,
+        noise=0.01,
+        radius_noise=0.0,
+        replacement_low=0.01,
+        replacement_high=0.01,
+    ),
+}

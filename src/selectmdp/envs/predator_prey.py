@@ -1,0 +1,245 @@
+"""Selective Predator-Prey (paper §5.1, appendix C): move K of N predators to surround preys.
+
+Preys move first, then the selected predators in random order; a prey with enough selected predators
+on its 8 neighbouring cells is caught and reappears elsewhere. Unselected predators neither move nor
+catch.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from selectmdp import draws
+from selectmdp.envs.base import (
+    DIRECTIONS,
+    check_commands,
+    directions,
+    everything_legal,
+    picks_of,
+)
+from selectmdp.envs.drawing import draw_grid
+from selectmdp.scene import Scene
+from selectmdp.spec import SelectError, Spec, check_count
+from selectmdp.types import Action, Observation
+
+PREY_STAYS = 0.6
+PREY_COMMANDS = ("stay", "up", "down", "left", "right")
+
+
+class PredatorPreyState(NamedTuple):
+    """Cells (x, y) of the grid."""
+
+    predators: Int[Array, "N 2"]
+    preys: Int[Array, "U 2"]
+
+
+class PredatorPreyDraws(NamedTuple):
+    """All the chance of one step."""
+
+    prey_command: Int[Array, " U"]
+    order: Int[Array, " K"]
+    """The order in which the picks move."""
+    reappear: Float[Array, "U cells"]
+    """A caught prey takes the free cell of the largest number in its row; cell x · G + y."""
+
+
+@dataclass(frozen=True)
+class PredatorPrey:
+    """N predators hunt U preys on a G × G grid; the reward is the number caught."""
+
+    num_items: int = 10
+    """N, the predators."""
+    num_context: int = 4
+    """U, the preys."""
+    num_select: int = 4
+    """K, how many predators move in a step."""
+    grid: int = 10
+    """G, cells on a side."""
+    captors: int = 2
+    """Selected predators beside a prey that catch it: 2 as published, 3 as the text says."""
+    commands: tuple[str, ...] = tuple(DIRECTIONS)
+    """Which of stay, up, down, left, right there are."""
+    time_limit: int = 175
+    """Steps of an episode."""
+    spec: Spec = field(init=False, repr=False)
+
+    unit = "caught"
+
+    def __post_init__(self) -> None:
+        commands = check_commands(self.commands)
+        spec = Spec(self.num_items, 2, self.num_context, 2, self.num_select, len(commands))
+        for name in ("grid", "captors", "time_limit"):
+            if check_count(name, getattr(self, name)) < 1:
+                raise SelectError(f"{name}={getattr(self, name)}: must be at least 1")
+        if self.num_items + self.num_context > self.grid**2:
+            raise SelectError(
+                f"grid={self.grid}: {self.num_items} predators and {self.num_context} preys do not "
+                f"fit on {self.grid**2} cells; take a larger grid"
+            )
+        if self.captors > min(self.num_select, 8):
+            raise SelectError(
+                f"captors={self.captors}: at most num_select={self.num_select} predators move and "
+                "a prey has 8 neighbouring cells, so nothing could ever be caught; take fewer"
+            )
+        object.__setattr__(self, "commands", commands)
+        object.__setattr__(self, "spec", spec)
+
+    @property
+    def dynamics(self) -> str:
+        return f"captors-{self.captors}"
+
+    @property
+    def command_names(self) -> tuple[str, ...]:
+        return self.commands
+
+    def reset(self, key: Key[Array, ""]) -> PredatorPreyState:
+        cells = jax.random.permutation(key, self.grid**2)[: self.num_items + self.num_context]
+        places = jnp.stack([cells // self.grid, cells % self.grid], axis=1).astype(jnp.int32)
+        return PredatorPreyState(places[: self.num_items], places[self.num_items :])
+
+    def step(
+        self, key: Key[Array, ""], state: PredatorPreyState, action: Action
+    ) -> tuple[PredatorPreyState, Float[Array, ""], Float[Array, ""]]:
+        state, reward = self.advance(state, action, self.draws(key))
+        return state, reward, jnp.ones(())
+
+    def observe(self, state: PredatorPreyState) -> Observation:
+        return everything_legal(
+            self._scaled(state.predators), self._scaled(state.preys), len(self.commands)
+        )
+
+    def draws(self, key: Key[Array, ""]) -> PredatorPreyDraws:
+        """The chance of one step."""
+        shapes = (self.num_context,), (self.num_select,), (self.num_context, self.grid**2)
+        unit, turns, reappear = draws.uniforms(key, *shapes)
+        moving = 1 + jnp.floor((unit - PREY_STAYS) / (1 - PREY_STAYS) * 4).astype(jnp.int32)
+        return PredatorPreyDraws(
+            prey_command=jnp.where(unit < PREY_STAYS, 0, jnp.clip(moving, 1, 4)),
+            order=draws.order(turns),
+            reappear=reappear,
+        )
+
+    def advance(
+        self, state: PredatorPreyState, action: Action, chance: PredatorPreyDraws
+    ) -> tuple[PredatorPreyState, Float[Array, ""]]:
+        """The step under given draws: preys move, predators move, catches, reappearances."""
+        state = self._after_moves(state, action, chance)
+        caught = self._beside(state, action).sum(axis=0) >= self.captors
+        preys = self._reappeared(state, caught, chance.reappear)
+        return state._replace(preys=preys), caught.sum().astype(jnp.float32)
+
+    def partial_reward(
+        self, key: Key[Array, ""], state: PredatorPreyState, action: Action
+    ) -> Float[Array, " K"]:
+        """The reward had only the first 1, 2, … K picks been made, under the draws of `step`."""
+        chance = self.draws(key)
+        phases = jnp.arange(self.num_select)
+
+        def with_picks(count: Int[Array, ""]) -> Float[Array, ""]:
+            items = jnp.where(phases < count, action.items, -1)
+            _, reward = self.advance(state, Action(items, action.commands), chance)
+            return reward
+
+        return jax.vmap(with_picks)(phases + 1)
+
+    def permute(self, state: PredatorPreyState, order: Int[Array, " N"]) -> PredatorPreyState:
+        """The same predators in another order."""
+        return state._replace(predators=state.predators[order])
+
+    def greedy(self, key: Key[Array, ""], state: PredatorPreyState) -> Action:
+        """Groups of `captors` predators, each sent towards the prey that it can reach soonest.
+
+        Pick after pick: of the preys whose group is not full, the nearest free predator goes, by
+        the command that brings it closest to standing beside that prey; a begun group is filled
+        before another begins.
+        """
+        del key
+        ends = state.predators[:, None] + directions(self.commands)[None]  # [N, C, 2]
+        inside = ((ends >= 0) & (ends < self.grid)).all(axis=2)
+        everyone = jnp.concatenate(state)
+        taken = (ends[:, :, None] == everyone[None, None]).all(axis=3).any(axis=2)
+        blocked = ~inside | taken  # by itself too: then it stays where it is
+        ends = jnp.where(blocked[..., None], state.predators[:, None], ends)
+        gap = jnp.abs(ends[:, :, None] - state.preys[None, None])  # [N, C, U, 2]
+        ring = jnp.maximum(gap.max(axis=3) - 1, 0)  # 0: beside the prey
+        cost = ring + 0.01 * gap.sum(axis=3)
+
+        def phase(carry: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Action]:
+            free, group = carry
+            begun = (group > 0) & (group < self.captors)
+            # A begun group first, then an empty one; a full group gains nothing.
+            rank = jnp.where(begun, 0.0, jnp.where(group == 0, 100.0, 1000.0))
+            value = cost + rank[None, None]
+            value = jnp.where(free[:, None, None], value, jnp.inf)
+            if self.num_context == 0:
+                item, command = jnp.argmax(free), jnp.zeros((), jnp.int32)
+                return (free.at[item].set(False), group), Action(item, command)
+            item, command, prey = jnp.unravel_index(jnp.argmin(value), value.shape)
+            return (free.at[item].set(False), group.at[prey].add(1)), Action(item, command)
+
+        start = (jnp.ones(self.num_items, bool), jnp.zeros(self.num_context, jnp.int32))
+        _, action = jax.lax.scan(phase, start, None, length=self.num_select)
+        return jax.tree.map(lambda part: part.astype(jnp.int32), action)
+
+    def draw(self, state: PredatorPreyState, action: Action | None = None) -> Scene:
+        """The grid, and the picks about to be made."""
+        predators, preys = np.asarray(state.predators), np.asarray(state.preys)
+        return draw_grid(predators, preys, picks_of(action), self.commands, self.grid)
+
+    def _scaled(self, cells: Int[Array, "M 2"]) -> Float[Array, "M 2"]:
+        return 2.0 * cells / max(self.grid - 1, 1) - (1.0 if self.grid > 1 else 0.0)
+
+    def _moved(
+        self,
+        places: Int[Array, "2 M"],
+        mover: Int[Array, ""] | int,
+        step: Int[Array, " 2"],
+    ) -> Int[Array, "2 M"]:
+        """Everyone's cells after one has moved; off the grid or onto anyone it stays."""
+        x, y = places
+        to_x, to_y = x[mover] + step[0], y[mover] + step[1]
+        inside = (to_x >= 0) & (to_x < self.grid) & (to_y >= 0) & (to_y < self.grid)
+        goes = inside & ~((x == to_x) & (y == to_y)).any()
+        mine = goes & (jnp.arange(x.shape[0]) == mover)  # a mover of −1 is nobody
+        return jnp.stack([jnp.where(mine, to_x, x), jnp.where(mine, to_y, y)])
+
+    def _after_moves(
+        self, state: PredatorPreyState, action: Action, chance: PredatorPreyDraws
+    ) -> PredatorPreyState:
+        """Preys move one after the other, then the picks in their drawn order."""
+        places = jnp.concatenate([state.predators, state.preys]).T
+        prey_steps = directions(PREY_COMMANDS)[chance.prey_command]
+        for prey in range(self.num_context):
+            places = self._moved(places, self.num_items + prey, prey_steps[prey])
+        items, steps = action.items[chance.order], directions(self.commands)[action.commands]
+        steps = steps[chance.order]
+        for pick in range(self.num_select):
+            places = self._moved(places, items[pick], steps[pick])
+        return PredatorPreyState(places[:, : self.num_items].T, places[:, self.num_items :].T)
+
+    def _beside(self, state: PredatorPreyState, action: Action) -> Bool[Array, "K U"]:
+        places = state.predators[action.items]
+        gap = jnp.abs(places[:, None] - state.preys[None]).max(axis=2)
+        return (gap == 1) & (action.items >= 0)[:, None]
+
+    def _reappeared(
+        self, state: PredatorPreyState, caught: Bool[Array, " U"], priority: Float[Array, "U cells"]
+    ) -> Int[Array, "U 2"]:
+        everywhere = jnp.arange(self.grid**2)
+        hunters, cells = (self._index(places) for places in state)
+        staying = jnp.where(caught, -1, cells)
+        taken = (jnp.concatenate([hunters, staying])[:, None] == everywhere[None]).any(axis=0)
+        for prey in range(self.num_context):
+            ranked = jnp.where(taken, -1.0, priority[prey])
+            # The first of the largest: two reductions are vector code, an argmax is not.
+            best = jnp.where(ranked == ranked.max(), everywhere, everywhere[-1]).min()
+            cells = cells.at[prey].set(jnp.where(caught[prey], best, cells[prey]))
+            taken |= caught[prey] & (everywhere == best)
+        return jnp.stack([cells // self.grid, cells % self.grid], axis=1)
+
+    def _index(self, places: Int[Array, "M 2"]) -> Int[Array, " M"]:
+        return places[:, 0] * self.grid + places[:, 1]

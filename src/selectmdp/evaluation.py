@@ -1,0 +1,145 @@
+"""Evaluation (paper §5): episodes on paired seeds, mean reward of a step ± 95 % interval.
+
+Episode e of seed s starts in the same state and meets the same chance under every policy, as far as
+the policies' own picks allow, so that differences between policies are differences of policies.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from selectmdp.references import Actor, reference
+from selectmdp.spec import SelectError, check_count
+from selectmdp.tasks import describe
+
+PIECE = 25
+"""Steps compiled into one call: progress can be shown and Ctrl-C heard between two."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The mean reward of an S-MDP step, over episodes."""
+
+    mean_reward: float
+    ci95: float
+    """Half-width of the 95 % interval: Student's t over episodes; NaN for one episode."""
+    episodes: int
+    steps: int
+    """Steps of an episode."""
+    seed: int
+    unit: str
+    dynamics: str | None
+    episode_rewards: tuple[float, ...]
+    """The mean reward of a step in each episode."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; an interval that does not exist is null."""
+        plain = asdict(self)
+        plain["episode_rewards"] = list(self.episode_rewards)
+        plain["ci95"] = None if np.isnan(self.ci95) else self.ci95
+        return plain
+
+
+class _Episode(NamedTuple):
+    key: Key[Array, ""]
+    state: Any
+    alive: Array
+    """0 after a true terminal: nothing more is earned."""
+    total: Float[Array, ""]
+    steps: Float[Array, ""]
+
+
+def evaluate(
+    env: Any,
+    policy: Actor | str = "random",
+    *,
+    episodes: int = 20,
+    seed: int = 0,
+    steps: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Evaluation:
+    """Mean reward of a step under a policy: a reference's name, or an `Actor`.
+
+    `steps` of an episode are the world's time limit unless given; `progress` hears (done, all).
+    """
+    if check_count("episodes", episodes) < 1:
+        raise SelectError(f"episodes={episodes}: must be at least 1")
+    length = _episode_steps(env, steps)
+    actor = reference(policy, env) if isinstance(policy, str) else policy
+    keys = jax.vmap(partial(jax.random.fold_in, jax.random.key(seed)))(jnp.arange(episodes))
+    start = jax.jit(jax.vmap(partial(_begin, env)))
+    piece = jax.jit(jax.vmap(partial(_go_on, env, actor), in_axes=(0, None, None)))
+    running = start(keys)
+    for first in range(0, length, PIECE):
+        running = piece(running, first, length)
+        if progress is not None:
+            jax.block_until_ready(running)
+            progress(min(first + PIECE, length), length)
+    return _summary(env, np.asarray(running.total) / np.asarray(running.steps), length, seed)
+
+
+def interval95(values: Float[np.ndarray, " n"]) -> float:
+    """Half-width of the 95 % interval of a mean (Student's t); NaN for one value."""
+    from scipy import stats
+
+    if len(values) < 2:
+        return float("nan")
+    spread = float(np.std(values, ddof=1)) / np.sqrt(len(values))
+    return float(stats.t.ppf(0.975, len(values) - 1) * spread)
+
+
+def _episode_steps(env: Any, steps: int | None) -> int:
+    length = getattr(env, "time_limit", None) if steps is None else steps
+    if length is None:
+        raise SelectError(
+            f"{type(env).__name__} has no time_limit: say how long an episode is with steps=…"
+        )
+    if check_count("steps", length) < 1:
+        raise SelectError(f"steps={length}: must be at least 1")
+    return int(length)
+
+
+def _begin(env: Any, key: Key[Array, ""]) -> _Episode:
+    reset_key, key = jax.random.split(key)
+    return _Episode(key, env.reset(reset_key), jnp.ones(()), jnp.zeros(()), jnp.zeros(()))
+
+
+def _go_on(env: Any, actor: Actor, episode: _Episode, first: Array, limit: Array) -> _Episode:
+    """PIECE steps of one episode, or as many as are left."""
+
+    def step(episode: _Episode, index: Array) -> tuple[_Episode, None]:
+        key, act_key, env_key = jax.random.split(episode.key, 3)
+        action = actor(act_key, episode.state, env.observe(episode.state))
+        state, reward, discount = env.step(env_key, episode.state, action)
+        counts = jnp.where(index < limit, episode.alive, 0.0)
+        following = _Episode(
+            key=key,
+            state=state,
+            alive=episode.alive * (discount > 0),
+            total=episode.total + counts * reward,
+            steps=episode.steps + counts,
+        )
+        return following, None
+
+    episode, _ = jax.lax.scan(step, episode, first + jnp.arange(PIECE))
+    return episode
+
+
+def _summary(env: Any, rewards: np.ndarray, steps: int, seed: int) -> Evaluation:
+    world = describe(env)
+    return Evaluation(
+        mean_reward=float(rewards.mean()),
+        ci95=interval95(rewards),
+        episodes=len(rewards),
+        steps=steps,
+        seed=seed,
+        unit=world["unit"],
+        dynamics=world["dynamics"],
+        episode_rewards=tuple(float(value) for value in rewards),
+    )

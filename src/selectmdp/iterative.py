@@ -1,0 +1,193 @@
+"""Iterative Select-MDP (paper §2.1): K single choices replace one choice of K.
+
+One definition serves both forms: `unroll` acts (a chooser runs K times inside one step), `expand`
+learns (one transition becomes K phase transitions, reward 0 and discount 1 before the last), and
+the Gymnasium wrapper `IterativeSelect` walks the same selections one step at a time. Where fewer
+than K legal pairs remain the picks end: item −1 for the rest, and the last pick taken gets the
+step's reward and bootstrap.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from selectmdp import draws
+from selectmdp.spec import Spec
+from selectmdp.types import Action, Observation, Transition
+
+LegalAfter = Callable[
+    [Observation, Bool[Array, " N"], Int[Array, " N"]],
+    Bool[Array, "N C"],
+]
+
+
+class Selection(NamedTuple):
+    """What earlier phases of a step chose."""
+
+    chosen: Bool[Array, " N"]
+    command: Int[Array, " N"]
+    """The command of each chosen item, 0 elsewhere."""
+    phase: Int[Array, ""]
+
+
+class PhaseTransition(NamedTuple):
+    """One step of the IS-MDP (eq. 1); `discount` is 1 between phases."""
+
+    observation: Observation
+    selection: Selection
+    item: Int[Array, ""]
+    command: Int[Array, ""]
+    reward: Float[Array, ""]
+    discount: Float[Array, ""]
+    last: Bool[Array, ""]
+    """The step's last pick: what follows is the next observation with nothing chosen."""
+    taken: Bool[Array, ""]
+    """False: nothing legal was left, there is nothing to learn from this phase."""
+    next_observation: Observation
+    next_selection: Selection
+
+
+Chooser = Callable[
+    [Key[Array, ""], Observation, Selection, Bool[Array, "N C"]],
+    tuple[Int[Array, ""], Int[Array, ""], Any],
+]
+
+
+def empty(num_items: int) -> Selection:
+    """The selection of phase 0."""
+    return Selection(
+        chosen=jnp.zeros(num_items, bool),
+        command=jnp.zeros(num_items, jnp.int32),
+        phase=jnp.zeros((), jnp.int32),
+    )
+
+
+def choose(selection: Selection, item: Int[Array, ""], command: Int[Array, ""]) -> Selection:
+    """The selection after one more pick; item −1 picks nothing. The phase goes on by one."""
+    hit = jnp.arange(selection.chosen.shape[0]) == item
+    return Selection(
+        chosen=selection.chosen | hit,
+        command=jnp.where(hit, command, selection.command),
+        phase=selection.phase + 1,
+    )
+
+
+def legal(
+    observation: Observation, selection: Selection, legal_after: LegalAfter | None = None
+) -> Bool[Array, "N C"]:
+    """Which pairs may be chosen now: legal, present, and the item not chosen before."""
+    open_items = observation.present & ~selection.chosen
+    mask = observation.legal & open_items[:, None]
+    if legal_after is None:
+        return mask
+    return mask & legal_after(observation, selection.chosen, selection.command)
+
+
+def unroll(
+    key: Key[Array, ""],
+    observation: Observation,
+    chooser: Chooser,
+    num_select: int,
+    legal_after: LegalAfter | None = None,
+) -> tuple[Action, Any]:
+    """Run `chooser` K times, each chosen item leaving the unselected set.
+
+    `chooser(key, observation, selection, legal)` gives (item, command, anything); the
+    anythings come back stacked over phases. It is not heeded where nothing is legal.
+    """
+
+    def phase(selection: Selection, phase_key: Key[Array, ""]) -> tuple[Selection, Any]:
+        mask = legal(observation, selection, legal_after)
+        item, command, aside = chooser(phase_key, observation, selection, mask)
+        possible = mask.any()
+        item = jnp.where(possible, item, -1).astype(jnp.int32)
+        command = jnp.where(possible, command, 0).astype(jnp.int32)
+        return choose(selection, item, command), (Action(item, command), aside)
+
+    start = empty(observation.present.shape[0])
+    _, (action, aside) = jax.lax.scan(phase, start, jax.random.split(key, num_select))
+    return action, aside
+
+
+def selections(action: Action, num_items: int) -> Selection:
+    """The selection before each of the K phases and after the last, stacked: [K + 1, …]."""
+
+    def phase(selection: Selection, pick: Action) -> tuple[Selection, Selection]:
+        after = choose(selection, pick.items, pick.commands)
+        return after, after
+
+    start = empty(num_items)
+    _, after = jax.lax.scan(phase, start, action)
+    return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), start, after)
+
+
+def expand(transition: Transition) -> PhaseTransition:
+    """The K phase transitions of one S-MDP step, stacked on a leading axis (eq. 1)."""
+    action = transition.action
+    num_select = action.items.shape[0]
+    num_items = transition.observation.present.shape[0]
+    stacked = selections(action, num_items)
+    taken = action.items >= 0
+    last = is_last(action.items)
+
+    def per_phase(value: Array) -> Array:
+        return jnp.broadcast_to(value, (num_select, *value.shape))
+
+    def at_last(following: Array, same: Array) -> Array:
+        mask = last.reshape((num_select,) + (1,) * (same.ndim - 1))
+        return jnp.where(mask, following, same)
+
+    observation = jax.tree.map(per_phase, transition.observation)
+    following = jax.tree.map(per_phase, transition.next_observation)
+    nothing = jax.tree.map(per_phase, empty(num_items))
+    return PhaseTransition(
+        observation=observation,
+        selection=jax.tree.map(lambda rows: rows[:-1], stacked),
+        item=action.items,
+        command=action.commands,
+        reward=jnp.where(last, transition.reward, 0.0),
+        discount=jnp.where(last, transition.discount, 1.0),
+        last=last,
+        taken=taken,
+        next_observation=jax.tree.map(at_last, following, observation),
+        next_selection=jax.tree.map(at_last, nothing, jax.tree.map(lambda rows: rows[1:], stacked)),
+    )
+
+
+def is_last(items: Int[Array, " K"]) -> Bool[Array, " K"]:
+    """Which phase took the last pick of a step; none where nothing was picked at all."""
+    taken, phases = items >= 0, jnp.arange(items.shape[0])
+    return taken & (phases == jnp.where(taken, phases, -1).max())
+
+
+def random_choice(
+    key: Key[Array, ""], observation: Observation, selection: Selection, mask: Bool[Array, "N C"]
+) -> tuple[Int[Array, ""], Int[Array, ""], None]:
+    """A chooser that takes any legal pair with equal probability."""
+    # The pair of a random rank among the legal ones: one number instead of one for each pair.
+    per_item = mask.sum(axis=1)
+    upto = jnp.cumsum(per_item)
+    rank = jnp.floor(draws.uniform(key, ()) * upto[-1]).astype(jnp.int32)
+    item = jnp.minimum((upto <= rank).sum(), mask.shape[0] - 1)
+    within = rank - (upto[item] - per_item[item])
+    command = jnp.minimum((jnp.cumsum(mask[item]) <= within).sum(), mask.shape[1] - 1)
+    return item, command, None
+
+
+def best_pair(
+    values: Float[Array, "N C"], mask: Bool[Array, "N C"]
+) -> tuple[Int[Array, ""], Int[Array, ""]]:
+    """The legal pair of the largest value; the first of equals."""
+    flat = jnp.argmax(jnp.where(mask, values, -jnp.inf))
+    return flat // mask.shape[1], flat % mask.shape[1]
+
+
+def random_action(key: Key[Array, ""], env: Any, observation: Observation) -> Action:
+    """K distinct random legal picks: the reference policy `random`."""
+    spec: Spec = env.spec
+    legal_after = getattr(env, "legal_after", None)
+    action, _ = unroll(key, observation, random_choice, spec.num_select, legal_after)
+    return action

@@ -1,0 +1,36 @@
+"""Tasks by name: `make("circle", num_items=50)` is a world, checked, with messages for people."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from selectmdp.spec import SelectError
+
+
+def make(task: str, **options: Any) -> Any:
+    """The world of this name; an option that is None takes the world's default."""
+    from selectmdp.envs import WORLDS
+
+    if task not in WORLDS:
+        raise SelectError(f"task {task!r} is none of {', '.join(WORLDS)}")
+    world = WORLDS[task]
+    known = [field.name for field in fields(world) if field.init]
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if name not in known:
+            raise SelectError(
+                f"{name}={given[name]!r}: {task} has no such option; it has {', '.join(known)}"
+            )
+    return world(**given)
+
+
+def describe(env: Any) -> Mapping[str, Any]:
+    """What a reported number must say of its world."""
+    return {
+        "dynamics": getattr(env, "dynamics", None),
+        "unit": getattr(env, "unit", "reward"),
+        "num_items": env.spec.num_items,
+        "num_context": env.spec.num_context,
+        "num_select": env.spec.num_select,
+        "num_commands": env.spec.num_commands,
+    }

@@ -1,0 +1,40 @@
+"""What everything here speaks: observation, action and transition of a Select-MDP (paper §2.1).
+
+Shapes are those of one example; a batch has further axes in front, put there by `jax.vmap`.
+"""
+
+from typing import NamedTuple
+
+from jaxtyping import Array, Bool, Float, Int
+
+
+class Observation(NamedTuple):
+    """What is seen before a step; means are over what is present, the rest is padding."""
+
+    items: Float[Array, "N F"]
+    context: Float[Array, "U G"]
+    present: Bool[Array, " N"]
+    context_present: Bool[Array, " U"]
+    legal: Bool[Array, "N C"]
+    """Which (item, command) pairs may be chosen; an item may be present and not legal."""
+
+
+class Action(NamedTuple):
+    """The picks of a step in the order chosen; item −1 where nothing legal was left."""
+
+    items: Int[Array, " K"]
+    commands: Int[Array, " K"]
+
+
+class Transition(NamedTuple):
+    """One S-MDP step; `iterative.expand` makes its K phases of it when learning."""
+
+    observation: Observation
+    action: Action
+    reward: Float[Array, ""]
+    discount: Float[Array, ""]
+    """0 at a true terminal, γ otherwise."""
+    truncated: Bool[Array, ""]
+    """A time limit ended the episode here: not a terminal, returns stop and bootstrap."""
+    next_observation: Observation
+    """Before the reset, where the episode ended."""

@@ -1,0 +1,11 @@
+"""Shapes must be meant: rank promotion raises. Property tests do not race the machine's clock."""
+
+import os
+
+os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import hypothesis
+
+hypothesis.settings.register_profile("steady", deadline=None, derandomize=True, max_examples=25)
+hypothesis.settings.load_profile("steady")
