@@ -6,6 +6,7 @@ the others have their draws handed in: 0.5 is no noise, and a growth in the midd
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import jax
@@ -34,13 +35,17 @@ STILL = CircleRules(
     context_growth_high=0.0,
 )
 STILL_WORLD = Circle(num_items=3, num_context=2, num_select=2, rules=STILL)
+THREE_OF_SIX = Circle(num_items=6, num_context=2, num_select=3)
 FAR = (-0.45, -0.45, 0.01)
 FAR_TOO = (0.45, -0.45, 0.01)
 
+# Compiling is what takes time here: only the rules themselves are optimised.
+quickly = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 advance = jax.jit(Circle.advance, static_argnums=0)
-partial_reward = jax.jit(Circle.partial_reward, static_argnums=0)
-step = jax.jit(Circle.step, static_argnums=0)
-greedy = jax.jit(Circle.greedy, static_argnums=0)
+partial_reward = quickly(Circle.partial_reward, static_argnums=0)
+step = quickly(Circle.step, static_argnums=0)
+greedy = quickly(Circle.greedy, static_argnums=0)
+random_state = quickly(THREE_OF_SIX.reset)
 
 
 def circles(items: Any, context: Any) -> CircleState:
@@ -308,7 +313,7 @@ def test_growth_comes_before_the_overlap_test() -> None:
 
 
 def test_a_world_starts_anywhere_with_any_radius() -> None:
-    env = Circle(num_items=3000, num_context=1000, num_select=6)
+    env = Circle(num_items=2000, num_context=2000, num_select=6)
     start = env.reset(jax.random.key(0))
     for part in start:
         assert float(jnp.abs(part[:, :2]).max()) <= 0.5
@@ -319,11 +324,11 @@ def test_a_world_starts_anywhere_with_any_radius() -> None:
 
 
 def test_every_number_that_a_step_draws_is_its_own_and_uniform() -> None:
-    env = Circle(num_items=200, num_context=100, num_select=6)
-    chance = env.draws(jax.random.key(1))
+    keys = jax.random.split(jax.random.key(1), 40)
+    chance = jax.tree.map(lambda *each: np.stack(each), *map(THREE_OF_SIX.draws, keys))
     everything = np.concatenate([np.ravel(part) for part in chance])
-    assert everything.size == 7 * 300
-    assert len(np.unique(everything)) > 2090
+    assert everything.size == 40 * 7 * 8
+    assert len(np.unique(everything)) > 2230
     assert everything.min() >= 0.0
     assert everything.max() < 1.0
     for part in chance:
@@ -331,8 +336,8 @@ def test_every_number_that_a_step_draws_is_its_own_and_uniform() -> None:
 
 
 def test_a_step_draws_from_its_key_and_never_ends_the_episode() -> None:
-    env = Circle(num_items=4, num_context=2, num_select=2)
-    state, action, key = env.reset(jax.random.key(0)), picks((0, UP), (3, LEFT)), jax.random.key(7)
+    env, state, key = THREE_OF_SIX, random_state(jax.random.key(0)), jax.random.key(7)
+    action = picks((0, UP), (3, LEFT), (5, STAY))
     after, reward, discount = step(env, key, state, action)
     again, same_reward = advance(env, state, action, env.draws(key))
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), after, again)
@@ -357,10 +362,6 @@ def test_everything_is_seen_and_legal() -> None:
     assert seen.context_present.tolist() == [True, True]
 
 
-THREE_OF_SIX = Circle(num_items=6, num_context=2, num_select=3)
-random_state = jax.jit(THREE_OF_SIX.reset)
-
-
 @settings(max_examples=20)
 @given(seed=st.integers(0, 2**31 - 1))
 def test_a_partial_reward_is_the_reward_of_the_picks_so_far(seed: int) -> None:
@@ -369,11 +370,11 @@ def test_a_partial_reward_is_the_reward_of_the_picks_so_far(seed: int) -> None:
     items = rng.permutation(6)[:3]
     items[rng.random(3) < 0.2] = -1
     pairs = [(int(item), int(rng.integers(5))) for item in items]
-    partial = partial_reward(THREE_OF_SIX, key, state, picks(*pairs))
+    so_far = partial_reward(THREE_OF_SIX, key, state, picks(*pairs))
     for made in (1, 2, 3):
         first = pairs[:made] + [(-1, STAY)] * (3 - made)
         _, reward, _ = step(THREE_OF_SIX, key, state, picks(*first))
-        assert partial[made - 1] == pytest.approx(float(reward), abs=1e-5)
+        assert so_far[made - 1] == pytest.approx(float(reward), abs=1e-5)
 
 
 def test_a_partial_reward_does_not_know_the_later_picks() -> None:
@@ -388,10 +389,10 @@ def test_partial_rewards_against_literal_circles() -> None:
     state = circles(items, [(0.0, 0.4, 0.1), FAR_TOO])
     key = jax.random.key(0)
     expected = [math.pi * 0.04, 0.0]  # the second pick spoils the first
-    partial = partial_reward(STILL_WORLD, key, state, picks((0, STAY), (1, STAY)))
-    np.testing.assert_allclose(partial, expected, atol=1e-6)
-    partial = partial_reward(STILL_WORLD, key, state, picks((-1, STAY), (1, STAY)))
-    np.testing.assert_allclose(partial, [0.0, math.pi * 0.01], atol=1e-6)
+    so_far = partial_reward(STILL_WORLD, key, state, picks((0, STAY), (1, STAY)))
+    np.testing.assert_allclose(so_far, expected, atol=1e-6)
+    so_far = partial_reward(STILL_WORLD, key, state, picks((-1, STAY), (1, STAY)))
+    np.testing.assert_allclose(so_far, [0.0, math.pi * 0.01], atol=1e-6)
 
 
 def test_greedy_picks_the_largest_circles_that_overlap_nothing() -> None:
@@ -418,9 +419,9 @@ def test_greedy_does_not_wait_for_a_circle_that_is_about_to_start_again() -> Non
 
 
 def test_a_random_policy_earns_what_it_did_in_the_figures_and_greedy_twice_that() -> None:
-    random = evaluate(Circle(), "random", episodes=20, steps=400)
+    random = evaluate(Circle(), "random", episodes=10, steps=1000)
     assert (random.unit, random.dynamics) == ("area", "figures")
-    assert random.mean_reward == pytest.approx(0.094, abs=0.01)
+    assert random.mean_reward == pytest.approx(0.094, abs=0.015)
     best = evaluate(Circle(), "greedy", episodes=10, steps=200)
     assert best.mean_reward - best.ci95 > 2 * 0.094
 

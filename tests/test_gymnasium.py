@@ -56,13 +56,22 @@ def test_options_reach_the_world_through_make():
     assert (hunt.grid, hunt.captors) == (6, 3)
 
 
-def test_registering_twice_is_harmless_and_imports_no_jax():
-    registration.register()
-    code = (
-        "import sys, gymnasium, selectmdp.interop.registration as r; r.register();"
-        "assert 'selectmdp/Circle-v0' in gymnasium.registry; assert 'jax' not in sys.modules"
-    )
+@pytest.mark.parametrize("imports", ["import selectmdp, gymnasium", "import gymnasium, selectmdp"])
+def test_our_ids_are_known_in_either_order_of_imports_and_without_jax(imports):
+    code = f"import sys; {imports}; assert 'selectmdp/Circle-v0' in gymnasium.registry; "
+    code += "gymnasium.spec('selectmdp/PredatorPrey-v0'); assert 'jax' not in sys.modules"
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_importing_selectmdp_alone_does_not_import_gymnasium():
+    code = "import sys, selectmdp; assert 'gymnasium' not in sys.modules"
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_registering_twice_is_harmless():
+    registration.register()
+    registration.register()
+    assert gymnasium.spec("selectmdp/Circle-v0").kwargs == {"world": "circle"}
 
 
 def test_more_picks_than_items_and_unknown_options_are_refused_when_made():

@@ -8,13 +8,10 @@ from hypothesis import strategies as st
 from worlds import Shelf
 
 from selectmdp.envs import Circle, PredatorPrey
-from selectmdp.interop import registration
 from selectmdp.interop.gymnasium import SelectGymEnv
 from selectmdp.interop.iterative_select import IterativeSelect
 from selectmdp.interop.spaces import SelectSpace
 from selectmdp.spec import SelectError, Spec
-
-registration.register()
 
 WORLDS = [
     Circle(num_items=5, num_context=2, num_select=3, time_limit=3),

@@ -1,5 +1,6 @@
 """Selective Predator-Prey, rule by rule: literal cells of a small grid."""
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -18,10 +19,12 @@ STAY, UP, DOWN, LEFT, RIGHT = range(5)
 WORLD = PredatorPrey(num_items=3, num_context=2, num_select=2, grid=6)
 TRIO = PredatorPrey(num_items=4, num_context=1, num_select=3, grid=6, captors=3)
 
+# Compiling is what takes time here: only the rules themselves are optimised.
+quickly = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 advance = jax.jit(PredatorPrey.advance, static_argnums=0)
-partial_reward = jax.jit(PredatorPrey.partial_reward, static_argnums=0)
-step = jax.jit(PredatorPrey.step, static_argnums=0)
-greedy = jax.jit(PredatorPrey.greedy, static_argnums=0)
+partial_reward = quickly(PredatorPrey.partial_reward, static_argnums=0)
+step = quickly(PredatorPrey.step, static_argnums=0)
+greedy = quickly(PredatorPrey.greedy, static_argnums=0)
 
 
 def animals(predators: Any, preys: Any) -> PredatorPreyState:
@@ -270,8 +273,7 @@ def episode(env: PredatorPrey, key: Any) -> tuple[PredatorPreyState, Any]:
     return jax.lax.scan(one, env.reset(reset_key), jax.random.split(key, 20))[1]
 
 
-QUICKLY = {"xla_backend_optimization_level": 0}  # compiling is what takes time here
-play = jax.jit(episode, static_argnums=0, compiler_options=QUICKLY)
+play = quickly(episode, static_argnums=0)
 
 
 @settings(max_examples=15)
@@ -289,7 +291,7 @@ def test_nobody_ever_shares_a_cell_or_leaves_the_grid(size: Any, seed: int) -> N
 
 def test_a_prey_stays_six_times_in_ten_and_goes_each_way_once() -> None:
     env = PredatorPrey(num_items=4, num_context=50, num_select=4, grid=10)
-    chance = jax.jit(jax.vmap(env.draws))(jax.random.split(jax.random.key(0), 200))
+    chance = quickly(jax.vmap(env.draws))(jax.random.split(jax.random.key(0), 200))
     counts = np.bincount(np.ravel(chance.prey_command), minlength=5) / 10_000
     np.testing.assert_allclose(counts, [0.6, 0.1, 0.1, 0.1, 0.1], atol=0.02)
     firsts = np.bincount(np.asarray(chance.order)[:, 0], minlength=4) / 200
@@ -300,7 +302,7 @@ def test_a_prey_stays_six_times_in_ten_and_goes_each_way_once() -> None:
 
 def test_animals_start_anywhere() -> None:
     env = world((6, 3, 3, 3, 2))
-    starts = jax.jit(jax.vmap(env.reset))(jax.random.split(jax.random.key(1), 900))
+    starts = quickly(jax.vmap(env.reset))(jax.random.split(jax.random.key(1), 900))
     for part in starts:
         cells = np.asarray(part[:, 0, 0] * 3 + part[:, 0, 1])
         assert (abs(np.bincount(cells, minlength=9) - 100) < 50).all()
@@ -340,17 +342,17 @@ def test_a_partial_reward_is_the_reward_of_the_picks_so_far(seed: int) -> None:
     items = rng.permutation(3)[:2]
     items[rng.random(2) < 0.2] = -1
     pairs = [(int(item), int(rng.integers(5))) for item in items]
-    partial = partial_reward(WORLD, key, state, picks(*pairs))
-    assert partial[0] == step(WORLD, key, state, picks(pairs[0], (-1, STAY)))[1]
-    assert partial[1] == step(WORLD, key, state, picks(*pairs))[1]
+    so_far = partial_reward(WORLD, key, state, picks(*pairs))
+    assert so_far[0] == step(WORLD, key, state, picks(pairs[0], (-1, STAY)))[1]
+    assert so_far[1] == step(WORLD, key, state, picks(*pairs))[1]
 
 
 def test_a_partial_reward_against_literal_cells() -> None:
     # Predators in two corners of a full board: preys cannot move, whatever is drawn.
     env = PredatorPrey(num_items=3, num_context=1, num_select=2, grid=2)
     state = animals([(0, 0), (0, 1), (1, 0)], [(1, 1)])
-    partial = partial_reward(env, jax.random.key(0), state, picks((0, STAY), (2, STAY)))
-    assert partial.tolist() == [0.0, 1.0]
+    so_far = partial_reward(env, jax.random.key(0), state, picks((0, STAY), (2, STAY)))
+    assert so_far.tolist() == [0.0, 1.0]
 
 
 def test_greedy_sends_two_predators_beside_the_same_prey() -> None:

@@ -7,15 +7,12 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from worlds import Shelf
 
 from selectmdp.envs import Circle
-from selectmdp.interop import registration
 from selectmdp.interop.gymnasium import SelectGymEnv
 from selectmdp.interop.spaces import SelectSpace
 from selectmdp.interop.vector import SelectVectorEnv
 from selectmdp.spec import SelectError, Spec
 
 SMALL = Circle(num_items=4, num_context=2, num_select=2, time_limit=3)
-
-registration.register()
 
 
 def row_of(batch, row):

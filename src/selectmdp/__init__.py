@@ -1,10 +1,13 @@
 """Select-MDPs: choose K of N items and give each a command, again and again.
 
-Names are loaded when first used, so that `import selectmdp` costs nothing.
+Names are loaded when first used, so that `import selectmdp` costs nothing; it makes our ids known
+to Gymnasium.
 """
 
 from importlib import import_module
 from typing import Any
+
+from selectmdp.interop.registration import register_with_gymnasium
 
 __version__ = "0.1.0"
 
@@ -25,6 +28,8 @@ _ROOMS = {
 }
 
 __all__ = ["__version__", *_ROOMS]
+
+register_with_gymnasium()
 
 
 def __getattr__(name: str) -> Any:

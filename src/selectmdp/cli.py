@@ -80,17 +80,17 @@ def check(
     Args:
         target: module:factory, something that makes the environment when called with nothing.
         seed: where the checks' randomness begins.
-        json: print one object instead of a table.
+        json: print one object instead of lines for people.
     """
     from selectmdp import console
     from selectmdp.check import check_select_env, load_factory
 
-    report = check_select_env(load_factory(target), seed=seed)
+    with console.progress(f"checks of {target}") as bar:
+        report = check_select_env(load_factory(target), seed=seed, progress=bar)
     if json:
         console.as_json(report.to_json())
     else:
-        rows = [(result.name, result.status, result.message) for result in report.results]
-        console.table(f"{target}", ("check", "status", "what"), rows)
+        print(report)
     if not report.passed:
         raise SystemExit(1)
 

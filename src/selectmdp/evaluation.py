@@ -70,7 +70,7 @@ def evaluate(
     """
     if check_count("episodes", episodes) < 1:
         raise SelectError(f"episodes={episodes}: must be at least 1")
-    length = _episode_steps(env, steps)
+    length, seed = _episode_steps(env, steps), check_count("seed", seed)
     actor = reference(policy, env) if isinstance(policy, str) else policy
     keys = jax.vmap(partial(jax.random.fold_in, jax.random.key(seed)))(jnp.arange(episodes))
     start = jax.jit(jax.vmap(partial(_begin, env)))
@@ -118,11 +118,12 @@ def _go_on(env: Any, actor: Actor, episode: _Episode, first: Array, limit: Array
         action = actor(act_key, episode.state, env.observe(episode.state))
         state, reward, discount = env.step(env_key, episode.state, action)
         counts = jnp.where(index < limit, episode.alive, 0.0)
+        earned = jnp.where(counts > 0, reward, 0.0)  # past its end a world may even give NaN
         following = _Episode(
             key=key,
             state=state,
             alive=episode.alive * (discount > 0),
-            total=episode.total + counts * reward,
+            total=episode.total + earned,
             steps=episode.steps + counts,
         )
         return following, None

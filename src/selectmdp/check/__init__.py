@@ -1,5 +1,6 @@
 """Does an environment keep the rules of a Select-MDP? Each check says what to mend, and how."""
 
+from collections.abc import Callable
 from typing import Any
 
 from selectmdp.check.gym_probe import GymProbe
@@ -12,7 +13,13 @@ from selectmdp.spec import SelectError, check_count
 __all__ = ["CheckReport", "CheckResult", "check_select_env", "load_factory"]
 
 
-def check_select_env(env: Any, *, seed: int = 0, steps: int = 20) -> CheckReport:
+def check_select_env(
+    env: Any,
+    *,
+    seed: int = 0,
+    steps: int = 20,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> CheckReport:
     """Check a JAX `SelectEnv` or a Gymnasium environment whose action space is a `SelectSpace`.
 
     A class or a function without arguments is called first. A Gymnasium environment is reset and
@@ -23,7 +30,7 @@ def check_select_env(env: Any, *, seed: int = 0, steps: int = 20) -> CheckReport
         raise SelectError(f"steps={steps}: must be at least 1")
     env = made(env)
     if hasattr(env, "action_space") or hasattr(env, "unwrapped"):
-        results = walk(GYM_CHECKS, GymProbe(env, seed, steps))
+        results = walk(GYM_CHECKS, GymProbe(env, seed, steps), progress)
     else:
-        results = walk(JAX_CHECKS, JaxProbe(env, seed, steps))
-    return CheckReport(subject=str(env), results=results)
+        results = walk(JAX_CHECKS, JaxProbe(env, seed, steps), progress)
+    return CheckReport(subject=type(getattr(env, "unwrapped", env)).__name__, results=results)

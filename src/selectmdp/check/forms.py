@@ -14,7 +14,7 @@ from selectmdp.check.probe import JaxProbe
 from selectmdp.check.report import Wrong, told
 from selectmdp.envs.base import offers
 from selectmdp.iterative import empty
-from selectmdp.spec import Spec
+from selectmdp.spec import SelectError, Spec, check_count
 from selectmdp.types import Observation
 
 BATCH = 3
@@ -124,6 +124,20 @@ def state_form(probe: JaxProbe) -> str:
     """A step leaves structure, shapes and dtypes of the state as they are, so that it scans."""
     _same_form("step", probe.form.state, probe.form.outcome[0])
     return "a step keeps structure, shapes and dtypes of the state: it can be scanned"
+
+
+def time_limit_form(probe: JaxProbe) -> str:
+    """A time limit is a number of steps, at least one."""
+    limit = offers(probe.env, "time_limit")
+    if limit is None:
+        return "not offered: episodes have no time limit"
+    try:
+        count = check_count("time_limit", limit)
+    except SelectError as error:
+        raise Wrong(f"{error}; None means no limit") from error
+    if count < 1:
+        raise Wrong(f"time_limit={count}: give at least 1 step, or None for no limit")
+    return f"{count} steps"
 
 
 def legal_after_form(probe: JaxProbe) -> str:

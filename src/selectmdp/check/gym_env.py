@@ -47,6 +47,7 @@ def step_form(probe: GymProbe) -> str:
     missing = set(_parts(probe)) - set(reset[0])
     if missing:
         raise Wrong(f"the observation lacks {sorted(missing)}: add them, as the spec says")
+    probe.env.action_space.seed(probe.seed)
     outcome = probe.env.step(probe.random_picks(reset[0]))
     if not (isinstance(outcome, tuple) and len(outcome) == 5 and isinstance(outcome[0], dict)):
         raise Wrong("step must return (observation, reward, terminated, truncated, info)")

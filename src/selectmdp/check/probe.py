@@ -44,12 +44,6 @@ class JaxProbe:
         self.key = jax.random.key(seed)
 
     @property
-    def time_limit(self) -> int | None:
-        """The time limit where a usable one is offered."""
-        limit = offers(self.env, "time_limit")
-        return limit if isinstance(limit, int) and limit > 0 else None
-
-    @property
     def some_action(self) -> Action:
         """The first K items, each with the first command."""
         num_select = self.env.spec.num_select
@@ -70,7 +64,7 @@ class JaxProbe:
 
     def play(self, seed: int) -> Trail:
         """`steps` steps: the world's chance from `seed`, the picks' always from the probe's."""
-        return Trail(*self._player(*self.chance(seed)))
+        return Trail(*self.player(*self.chance(seed)))
 
     def chance(self, seed: int) -> tuple[Array, Array, Array]:
         """The keys of resets and steps, and what decides between legal pairs."""
@@ -81,7 +75,8 @@ class JaxProbe:
         return reset_keys, step_keys, jnp.asarray(noise)
 
     @cached_property
-    def _player(self) -> Any:
+    def player(self) -> Any:
+        """What plays, compiled once."""
         return self.fresh_player()
 
     def fresh_player(self) -> Any:
@@ -89,7 +84,8 @@ class JaxProbe:
         return jax.jit(lambda *chance: self._steps(*chance))
 
     def _steps(self, reset_keys: Array, step_keys: Array, noise: Array) -> Trail:
-        env, limit = self.env, self.time_limit or self.steps + 1
+        env = self.env
+        limit = offers(env, "time_limit") or self.steps + 1
 
         def one(carry: tuple[State, Array], given: Any) -> tuple[tuple[State, Array], Trail]:
             (state, clock), (step_key, noise, fresh) = carry, given

@@ -4,10 +4,11 @@ A check is a function of one probe. It returns a sentence saying what it covered
 with what is wrong and how to mend it, or raises `NotChecked` with the reason.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
+
+import numpy as np
 
 from selectmdp.spec import SelectError
 
@@ -49,13 +50,15 @@ class CheckReport:
             f"{self.subject} fails {len(lines)} of {len(self.results)} checks:\n" + "\n".join(lines)
         )
 
-    def to_json(self) -> str:
-        """The report as JSON text."""
-        return json.dumps({"passed": self.passed, **asdict(self)}, indent=2, ensure_ascii=False)
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain data."""
+        return {"passed": self.passed, **asdict(self)}
 
     def __str__(self) -> str:
         rows = [f"{row.status:>11}  {row.name}: {row.message}" for row in self.results]
-        return "\n".join([f"{self.subject}: {'passed' if self.passed else 'FAILED'}", *rows])
+        failed = len(self.failures)
+        verdict = f"{failed} checks fail" if failed else "all checks pass"
+        return "\n".join([*rows, f"{self.subject}: {verdict}"])
 
 
 class Wrong(Exception):
@@ -76,10 +79,13 @@ class Check:
     """Checks without which this one says nothing: it is skipped unless they passed."""
 
 
-def walk(checks: Sequence[Check], probe: object) -> tuple[CheckResult, ...]:
-    """Every check's verdict on the probe, in the table's order."""
+def walk(
+    checks: Sequence[Check], probe: object, progress: Callable[[int, int], None]
+) -> tuple[CheckResult, ...]:
+    """Every check's verdict on the probe, in the table's order; `progress` hears (done, all)."""
     results: dict[str, CheckResult] = {}
     for check in checks:
+        progress(len(results), len(checks))
         unmet = [name for name in check.needs if results[name].status != "pass"]
         if unmet:
             message = f"first mend what {' and '.join(map(repr, unmet))} says"
@@ -93,6 +99,12 @@ def told(error: BaseException) -> str:
     """An exception in one line: its kind and the first line of what it says."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def close(got: Any, want: Any) -> Any:
+    """Where two arrays agree up to float32's rounding at the scale of the second."""
+    scale = np.abs(want[np.isfinite(want)]).max(initial=0.0)
+    return np.isclose(got, want, rtol=1e-4, atol=1e-5 * (1 + scale), equal_nan=True)
 
 
 def _verdict(check: Check, probe: object) -> CheckResult:

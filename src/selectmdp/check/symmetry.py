@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int, Key
 
 from selectmdp.check.forms import permute_form
 from selectmdp.check.probe import JaxProbe, Trail
-from selectmdp.check.report import NotChecked, Wrong
+from selectmdp.check.report import NotChecked, Wrong, close
 from selectmdp.envs.base import offers
 from selectmdp.spec import Spec
 from selectmdp.types import Action, Observation
@@ -36,30 +36,35 @@ def permutation(probe: JaxProbe) -> str:
     permute_form(probe)
     orders = _orders(spec.num_items, probe.seed)
     steps = np.linspace(0, probe.steps - 1, len(orders)).astype(int)
-    keys = jax.random.split(probe.key, (2 * len(orders), PAIRS))
-    compare = jax.jit(lambda *given: _compare(probe, steps, *given))
-    expected, seen, plain, permuted = compare(probe.trail, jnp.asarray(orders), keys)
+    see = jax.jit(lambda trail: _seen(probe, jax.tree.map(lambda leaf: leaf[steps], trail), orders))
+    rows, permuted, expected, seen = see(probe.trail)
     _check_seen(expected, seen, orders)
-    _check_outcomes(plain, permuted, spec)
+
+    keys = jax.random.split(probe.key, (2 * len(orders), PAIRS))
+    compare = jax.jit(lambda *given: _both_outcomes(probe, *given))
+    plain, turned = compare(rows, permuted, orders, keys)
+    _check_outcomes(plain, turned, spec)
     return (
         f"{len(orders)} states seen in another order; reward, discount and what comes next agree "
         f"in the mean over {PAIRS} pairs of keys"
     )
 
 
-def _compare(probe: JaxProbe, steps: Any, trail: Trail, orders: Array, keys: Array) -> Any:
-    """The permuted observations as they should be and as they are; outcomes, plain and permuted."""
-    rows = jax.tree.map(lambda leaf: leaf[steps], trail)
-    permuted = jax.vmap(probe.env.permute)(rows.state, orders)
+def _seen(probe: JaxProbe, rows: Trail, orders: npt.NDArray[np.int32]) -> Any:
+    """The rows, their permuted states, what should be seen then, and what is."""
+    order_of_row = jnp.asarray(orders)
+    permuted = jax.vmap(probe.env.permute)(rows.state, order_of_row)
+    expected = jax.vmap(_reordered)(rows.observation, order_of_row)
+    return rows, permuted, expected, jax.vmap(probe.env.observe)(permuted)
+
+
+def _both_outcomes(probe: JaxProbe, rows: Trail, permuted: Any, orders: Array, keys: Array) -> Any:
     actions = jax.vmap(_followed)(rows.action, orders)
     worlds = jax.tree.map(
         lambda *parts: jnp.concatenate(parts), (rows.state, rows.action), (permuted, actions)
     )
     # Loops, not vmap: they compile several times faster, and these worlds are small.
-    outcomes = jax.lax.map(lambda given: _outcomes(probe, *given), (keys, *worlds))
-    plain_outcomes, permuted_outcomes = jnp.split(outcomes, 2)
-    seen = jax.vmap(probe.env.observe)(permuted)
-    return jax.vmap(_reordered)(rows.observation, orders), seen, plain_outcomes, permuted_outcomes
+    return jnp.split(jax.lax.map(lambda given: _outcomes(probe, *given), (keys, *worlds)), 2)
 
 
 def _orders(num_items: int, seed: int) -> npt.NDArray[np.int32]:
@@ -75,7 +80,7 @@ def _check_seen(expected: Observation, seen: Observation, orders: npt.NDArray[np
         got = np.asarray(getattr(seen, name), np.float64)
         if name == "items":  # what padding holds is nobody's business
             want, got = (np.where(present, part, 0.0) for part in (want, got))
-        wrong = ~np.isclose(got, want, rtol=1e-4, atol=1e-5, equal_nan=True)
+        wrong = ~close(got, want)
         if wrong.any():
             case, *place = np.argwhere(wrong)[0].tolist()
             raise Wrong(
@@ -101,27 +106,34 @@ def _reordered(observation: Observation, order: Int[Array, " N"]) -> Observation
 
 def _outcomes(
     probe: JaxProbe, keys: Key[Array, " PAIRS"], state: Any, action: Action
-) -> Float[Array, "PAIRS facts"]:
-    def once(key: Key[Array, ""]) -> Float[Array, " facts"]:
+) -> Float[Array, "PAIRS 2 facts"]:
+    """What came of a step under each key, and how much was added up for it."""
+
+    def once(key: Key[Array, ""]) -> Float[Array, "2 facts"]:
         following, reward, discount = probe.env.step(key, state, action)
         seen = probe.env.observe(following)
-        # Sums over items: where new items enter is the environment's choice.
-        items = jnp.where(seen.present[:, None], seen.items, 0.0).sum(axis=0)
-        context = jnp.where(seen.context_present[:, None], seen.context, 0.0).sum(axis=0)
         counts = jnp.stack([reward, discount, seen.present.sum(), seen.legal.sum()])
-        return jnp.concatenate([counts, items, context]).astype(jnp.float32)
+        items = jnp.where(seen.present[:, None], seen.items, 0.0)
+        context = jnp.where(seen.context_present[:, None], seen.context, 0.0)
+        # Sums over items: at which place a new item enters is the environment's choice.
+        facts = jnp.concatenate([counts, items.sum(axis=0), context.sum(axis=0)])
+        added = jnp.concatenate(
+            [jnp.abs(counts), jnp.abs(items).sum(axis=0), jnp.abs(context).sum(axis=0)]
+        )
+        return jnp.stack([facts, added]).astype(jnp.float32)
 
     return jax.lax.map(once, keys)
 
 
 def _check_outcomes(left: Array, right: Array, spec: Spec) -> None:
-    plain, permuted = (
+    before, after = (
         np.nan_to_num(np.asarray(part, np.float64), posinf=0.0, neginf=0.0)
         for part in (left, right)
     )
-    size = np.maximum(np.abs(plain), np.abs(permuted)).max(axis=1, keepdims=True)
+    (plain, added), (permuted, added_after) = (np.moveaxis(part, 2, 0) for part in (before, after))
+    size = np.maximum(added, added_after).max(axis=1, keepdims=True)
     difference = permuted - plain
-    difference[np.abs(difference) <= 1e-4 * size + 1e-4] = 0.0  # rounding, in another order
+    difference[np.abs(difference) <= 1e-4 * (1 + size)] = 0.0  # rounding, in another order
     spread = np.sqrt(np.square(difference).sum(axis=1))
     wrong = np.abs(difference.sum(axis=1)) > THRESHOLD * np.maximum(spread, 1e-12)
     if wrong.any():

@@ -11,16 +11,26 @@ from selectmdp.interop.gymnasium import SelectGymEnv
 _FORMS = (
     "vmap",
     "observation shapes",
+    "observation dtypes",
     "reward and discount",
     "state keeps its form",
+    "time_limit's form",
     "legal_after's form",
 )
 _EDGE = (*_FORMS, "legal picks accepted")
 
 
-def _at_edge(check: Callable[[GymProbe], str]) -> Callable[[JaxProbe], str]:
+def _edge(probe: JaxProbe) -> GymProbe:
     """Validation of a JAX environment lives in `SelectGymEnv`: that is what is asked."""
-    return lambda probe: check(GymProbe(SelectGymEnv(probe.env), probe.seed, probe.steps))
+    return GymProbe(SelectGymEnv(probe.env), probe.seed, probe.steps)
+
+
+def _at_edge(check: Callable[[GymProbe], str]) -> Callable[[JaxProbe], str]:
+    return lambda probe: check(_edge(probe))
+
+
+def _time_limit(probe: JaxProbe) -> str:
+    return f"{played.time_limit(probe)}; at the edge {gym_env.time_limit(_edge(probe))}"
 
 
 JAX_CHECKS = (
@@ -32,6 +42,7 @@ JAX_CHECKS = (
     Check("reward and discount", forms.reward_form, ("jit",)),
     Check("state keeps its form", forms.state_form, ("jit",)),
     Check("command names", forms.command_names, ("protocol",)),
+    Check("time_limit's form", forms.time_limit_form, ("protocol",)),
     Check("legal_after's form", forms.legal_after_form, ("observation shapes",)),
     Check("seeds", played.seeds, _FORMS),
     Check("finite", played.finite, _FORMS),
@@ -40,7 +51,7 @@ JAX_CHECKS = (
     Check("legal_after", played.legal_after, _FORMS),
     Check("partial reward", played.partial_reward, _FORMS),
     Check("permutation", symmetry.permutation, _FORMS),
-    Check("time limit", played.time_limit, _FORMS),
+    Check("time limit", _time_limit, _FORMS),
     Check("legal picks accepted", _at_edge(gym_env.accepted), _FORMS),
     Check("duplicates refused", _at_edge(refusals.duplicates), _EDGE),
     Check("out-of-range picks refused", _at_edge(refusals.out_of_range), _EDGE),
@@ -62,7 +73,11 @@ GYM_CHECKS = (
     Check("duplicates refused", refusals.duplicates, _PLAYED),
     Check("out-of-range picks refused", refusals.out_of_range, _PLAYED),
     Check("illegal pairs refused", refusals.illegal, _PLAYED),
-    Check("refusals change nothing", refusals.harmless, (*_PLAYED, "out-of-range picks refused")),
+    Check(
+        "refusals change nothing",
+        refusals.harmless,
+        (*_PLAYED, "seeds", "out-of-range picks refused"),
+    ),
     Check("permutation", gym_env.permutation),
     Check("time limit", gym_env.time_limit, _PLAYED),
 )

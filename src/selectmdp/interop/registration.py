@@ -1,13 +1,14 @@
-"""Gymnasium's ids for the paper's worlds; importing this module registers them.
+"""Gymnasium's ids for the paper's worlds: `import selectmdp` is enough to make them.
 
-    import gymnasium, selectmdp.interop.registration
-    gymnasium.make("selectmdp/Circle-v0", num_items=50, num_select=6)
-
-or, in one, `gymnasium.make("selectmdp.interop.registration:selectmdp/Circle-v0")`. Entry points are
-strings, so that JAX is imported when an environment is made and not before.
+Importing Gymnasium would double the time of `selectmdp --help`, so its names are registered at once
+where Gymnasium is imported already, and else the moment it is. Entry points are strings: JAX is
+imported when an environment is made and not before.
 """
 
-import gymnasium
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
 
 WORLD_OF_ID = {
     "selectmdp/Circle-v0": "circle",
@@ -17,6 +18,8 @@ WORLD_OF_ID = {
 
 def register() -> None:
     """Register each id that is not registered yet."""
+    import gymnasium
+
     for name, world in WORLD_OF_ID.items():
         if name in gymnasium.registry:
             continue
@@ -30,4 +33,31 @@ def register() -> None:
         )
 
 
-register()
+def register_with_gymnasium() -> None:
+    """Register now if Gymnasium is imported, else when it is."""
+    if "gymnasium" in sys.modules:
+        register()
+    elif not any(isinstance(finder, _Waiting) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Waiting())
+
+
+class _Waiting:
+    """Finds Gymnasium as Python would, and registers our ids after it has been run."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != "gymnasium":
+            return None
+        sys.meta_path.remove(self)
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or spec.loader is None:
+            return spec
+        run = spec.loader.exec_module
+
+        def run_and_register(module: ModuleType) -> None:
+            run(module)
+            register()
+
+        spec.loader.exec_module = run_and_register  # type: ignore[method-assign]
+        return spec
