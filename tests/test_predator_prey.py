@@ -45,13 +45,11 @@ def draws(
     order: tuple[int, ...] | None = None,
     reappear: Any = None,
 ) -> PredatorPreyDraws:
-    """Preys stay, picks move in their order, and cell (0, 0) is liked most, unless given."""
-    cells = env.grid**2
-    liked = np.tile(np.linspace(0.9, 0.1, cells), (env.num_context, 1))
+    """Preys stay, picks move in their order, the caught take the first free cell, unless given."""
     return PredatorPreyDraws(
         prey_command=jnp.asarray(prey_moves or (STAY,) * env.num_context, jnp.int32),
         order=jnp.asarray(order or tuple(range(env.num_select)), jnp.int32),
-        reappear=jnp.asarray(liked if reappear is None else reappear, jnp.float32),
+        reappear=jnp.asarray(reappear or (0.0,) * env.num_context, jnp.float32),
     )
 
 
@@ -215,23 +213,22 @@ def test_three_captors_need_three() -> None:
     assert after(three, prey, (0, STAY), (1, STAY), (-1, STAY), env=TRIO)[2] == 0.0
 
 
-def test_a_caught_prey_reappears_on_the_free_cell_it_likes_most() -> None:
-    liking = np.full((2, 36), 0.5)
-    liking[0, [2 * 6 + 3, 5 * 6 + 0, 4 * 6 + 4]] = 0.9, 0.8, 0.7  # a predator, a prey, nobody
+@pytest.mark.parametrize(
+    ("share", "cell"),
+    [
+        (0.0, [0, 0]),  # the first of 32 free cells: 36 less 3 predators and the other prey
+        (13 / 32, [2, 2]),  # where it was caught is free again; cell 13, (2, 1), is a predator's
+        (14 / 32, [2, 4]),  # cell 15, (2, 3), is a predator's
+        (28 / 32, [5, 1]),  # cell 30, (5, 0), is the other prey's
+        (0.999, [5, 4]),  # the last: cell 35, (5, 5), is a predator's
+    ],
+)
+def test_a_caught_prey_reappears_that_share_of_the_way_through_the_free_cells(share, cell) -> None:
     _, preys, reward = after(
-        [(2, 1), (2, 3), (5, 5)], [(2, 2), (5, 0)], (0, STAY), (1, STAY), reappear=liking
+        [(2, 1), (2, 3), (5, 5)], [(2, 2), (5, 0)], (0, STAY), (1, STAY), reappear=(share, 0.0)
     )
     assert reward == 1.0
-    assert preys == [[4, 4], [5, 0]]
-
-
-def test_the_cell_where_it_was_caught_is_free_again() -> None:
-    liking = np.full((2, 36), 0.1)
-    liking[:, 2 * 6 + 2] = 0.9
-    _, preys, _ = after(
-        [(2, 1), (2, 3), (5, 5)], [(2, 2), (5, 0)], (0, STAY), (1, STAY), reappear=liking
-    )
-    assert preys == [[2, 2], [5, 0]]
+    assert preys == [cell, [5, 0]]
 
 
 def test_on_a_full_grid_a_caught_prey_returns_to_its_own_cell() -> None:

@@ -78,7 +78,7 @@ def some_animals(
     draws = PredatorPreyDraws(
         prey_command=jnp.asarray(rng.integers(5, size=(count, u)), jnp.int32),
         order=jnp.asarray([rng.permutation(env.num_select) for _ in range(count)], jnp.int32),
-        reappear=jnp.asarray(rng.random((count, u, cells)), jnp.float32),
+        reappear=jnp.asarray(rng.random((count, u)), jnp.float32),
     )
     return PredatorPreyState(where[:, :n], where[:, n:]), some_picks(env, rng, count), draws
 

@@ -62,7 +62,7 @@ class Circle:
     dynamics: Dynamics = "figures"
     """Rules: `figures` as the published figures were made, `text` as the paper's text says."""
     rules: CircleRules | None = None
-    """Other constants than those of `dynamics`."""
+    """Other constants than those of `dynamics`, which is then called `custom`."""
     time_limit: int = 2500
     """Steps of an episode."""
     spec: Spec = field(init=False, repr=False)
@@ -77,11 +77,16 @@ class Circle:
             )
         if self.rules is not None and not isinstance(self.rules, CircleRules):
             raise SelectError(f"rules={self.rules!r}: give CircleRules(…), or dynamics='text'")
+        if self.rules is None and self.dynamics == "custom":
+            raise SelectError("dynamics='custom' needs rules: give rules=CircleRules(…)")
         if check_count("time_limit", self.time_limit) < 1:
             raise SelectError(f"time_limit={self.time_limit}: must be at least 1")
         spec = Spec(self.num_items, 3, self.num_context, 3, self.num_select, len(commands))
         object.__setattr__(self, "commands", commands)
-        object.__setattr__(self, "rules", self.rules or RULES[self.dynamics])
+        rules = self.rules or RULES[self.dynamics]
+        if rules != RULES.get(self.dynamics):  # a reported number must not misname its rules
+            object.__setattr__(self, "dynamics", "custom")
+        object.__setattr__(self, "rules", rules)
         object.__setattr__(self, "spec", spec)
 
     @property

@@ -9,7 +9,7 @@ from typing import Literal
 
 from selectmdp.spec import SelectError
 
-Dynamics = Literal["figures", "text"]
+Dynamics = Literal["figures", "text", "custom"]
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,8 @@ class PredatorPreyDraws(NamedTuple):
     prey_command: Int[Array, " U"]
     order: Int[Array, " K"]
     """The order in which the picks move."""
-    reappear: Float[Array, "U cells"]
-    """A caught prey takes the free cell of the largest number in its row; cell x · G + y."""
+    reappear: Float[Array, " U"]
+    """Where a caught prey reappears: this share of the way through the free cells, by x · G + y."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class PredatorPrey:
 
     def draws(self, key: Key[Array, ""]) -> PredatorPreyDraws:
         """The chance of one step."""
-        shapes = (self.num_context,), (self.num_select,), (self.num_context, self.grid**2)
+        shapes = (self.num_context,), (self.num_select,), (self.num_context,)
         unit, turns, reappear = draws.uniforms(key, *shapes)
         moving = 1 + jnp.floor((unit - PREY_STAYS) / (1 - PREY_STAYS) * 4).astype(jnp.int32)
         return PredatorPreyDraws(
@@ -193,33 +193,29 @@ class PredatorPrey:
     def _scaled(self, cells: Int[Array, "M 2"]) -> Float[Array, "M 2"]:
         return 2.0 * cells / max(self.grid - 1, 1) - (1.0 if self.grid > 1 else 0.0)
 
-    def _moved(
-        self,
-        places: Int[Array, "2 M"],
-        mover: Int[Array, ""] | int,
-        step: Int[Array, " 2"],
-    ) -> Int[Array, "2 M"]:
-        """Everyone's cells after one has moved; off the grid or onto anyone it stays."""
-        x, y = places
-        to_x, to_y = x[mover] + step[0], y[mover] + step[1]
-        inside = (to_x >= 0) & (to_x < self.grid) & (to_y >= 0) & (to_y < self.grid)
-        goes = inside & ~((x == to_x) & (y == to_y)).any()
-        mine = goes & (jnp.arange(x.shape[0]) == mover)  # a mover of −1 is nobody
-        return jnp.stack([jnp.where(mine, to_x, x), jnp.where(mine, to_y, y)])
-
     def _after_moves(
         self, state: PredatorPreyState, action: Action, chance: PredatorPreyDraws
     ) -> PredatorPreyState:
         """Preys move one after the other, then the picks in their drawn order."""
-        places = jnp.concatenate([state.predators, state.preys]).T
-        prey_steps = directions(PREY_COMMANDS)[chance.prey_command]
-        for prey in range(self.num_context):
-            places = self._moved(places, self.num_items + prey, prey_steps[prey])
-        items, steps = action.items[chance.order], directions(self.commands)[action.commands]
-        steps = steps[chance.order]
-        for pick in range(self.num_select):
-            places = self._moved(places, items[pick], steps[pick])
-        return PredatorPreyState(places[:, : self.num_items].T, places[:, self.num_items :].T)
+        # A cell as one number on a board with a border: off the grid is a border cell.
+        side = self.grid + 2
+        stride = jnp.asarray([[side, 1]])
+        cells = ((jnp.concatenate(state) + 1) * stride).sum(axis=1)
+        rows = jnp.arange(side * side) // side
+        columns = jnp.arange(side * side) % side
+        border = (rows % (side - 1) == 0) | (columns % (side - 1) == 0)
+        prey_steps = (directions(PREY_COMMANDS) * stride).sum(axis=1)[chance.prey_command]
+        pick_steps = (directions(self.commands) * stride).sum(axis=1)[action.commands]
+        movers = [*range(self.num_items, self.num_items + self.num_context)]
+        movers += [*action.items[chance.order]]
+        steps = [*prey_steps, *pick_steps[chance.order]]
+        for mover, step in zip(movers, steps, strict=True):
+            target = cells[mover] + step
+            goes = ~border[target] & ~(cells == target).any()
+            mine = jnp.arange(cells.shape[0]) == mover  # a mover of −1 is nobody
+            cells = jnp.where(goes & mine, target, cells)
+        places = jnp.stack([cells // side, cells % side], axis=1) - 1
+        return PredatorPreyState(places[: self.num_items], places[self.num_items :])
 
     def _beside(self, state: PredatorPreyState, action: Action) -> Bool[Array, "K U"]:
         places = state.predators[action.items]
@@ -227,18 +223,20 @@ class PredatorPrey:
         return (gap == 1) & (action.items >= 0)[:, None]
 
     def _reappeared(
-        self, state: PredatorPreyState, caught: Bool[Array, " U"], priority: Float[Array, "U cells"]
+        self, state: PredatorPreyState, caught: Bool[Array, " U"], place: Float[Array, " U"]
     ) -> Int[Array, "U 2"]:
-        everywhere = jnp.arange(self.grid**2)
+        nowhere = self.grid**2
         hunters, cells = (self._index(places) for places in state)
-        staying = jnp.where(caught, -1, cells)
-        taken = (jnp.concatenate([hunters, staying])[:, None] == everywhere[None]).any(axis=0)
+        taken = jnp.concatenate([hunters, jnp.where(caught, nowhere, cells)])
         for prey in range(self.num_context):
-            ranked = jnp.where(taken, -1.0, priority[prey])
-            # The first of the largest: two reductions are vector code, an argmax is not.
-            best = jnp.where(ranked == ranked.max(), everywhere, everywhere[-1]).min()
-            cells = cells.at[prey].set(jnp.where(caught[prey], best, cells[prey]))
-            taken |= caught[prey] & (everywhere == best)
+            # A taken cell has as many free ones before it as its number less the taken before it;
+            # so the free cell of rank r has before it the taken ones for which that is at most r.
+            free = nowhere - (taken < nowhere).sum()
+            rank = jnp.minimum(jnp.floor(place[prey] * free).astype(jnp.int32), free - 1)
+            free_before = taken - (taken[None] < taken[:, None]).sum(axis=1)
+            new = rank + ((free_before <= rank) & (taken < nowhere)).sum()
+            taken = taken.at[self.num_items + prey].set(jnp.where(caught[prey], new, cells[prey]))
+        cells = taken[self.num_items :]
         return jnp.stack([cells // self.grid, cells % self.grid], axis=1)
 
     def _index(self, places: Int[Array, "M 2"]) -> Int[Array, " M"]:

@@ -66,12 +66,12 @@ class PredatorPreyTwin:
         """All the randomness of one step.
 
         prey_command [U]: index into `PREY_COMMANDS`. order [K]: the order in which the picks move.
-        reappear [U, G*G]: each prey's priority for each cell, uniform in [0, 1).
+        reappear [U]: how far through the free cells a caught prey reappears, uniform in [0, 1).
         """
         return {
             "prey_command": rng.choice(5, size=self.num_context, p=PREY_PROBABILITIES),
             "order": rng.permutation(self.num_select),
-            "reappear": rng.random((self.num_context, self.grid * self.grid)),
+            "reappear": rng.random(self.num_context),
         }
 
     def random_picks(self, rng: np.random.Generator) -> list[tuple[int, int]]:
@@ -112,7 +112,7 @@ class PredatorPreyTwin:
         # All the caught leave the grid together, then return one by one.
         taken = predator_cells + [prey_cells[u] for u in range(self.num_context) if u not in caught]
         for u in caught:
-            prey_cells[u] = self._reappearance(prey_cells[u], taken, draws["reappear"][u])
+            prey_cells[u] = self._reappearance(taken, float(draws["reappear"][u]))
             taken.append(prey_cells[u])
 
         next_predators = np.array(predator_cells, dtype=np.int64).reshape(-1, 2)
@@ -136,16 +136,14 @@ class PredatorPreyTwin:
                 neighbours += 1
         return neighbours >= self.captors
 
-    def _reappearance(
-        self, old_cell: Cell, taken: list[Cell], priorities: npt.NDArray[np.float64]
-    ) -> Cell:
-        """The free cell of the largest priority [G*G]; the old cell if none is free."""
-        best_cell, best_priority = old_cell, -1.0
-        for index in range(self.grid * self.grid):
-            cell = self._cell(index)
-            if cell not in taken and priorities[index] > best_priority:
-                best_cell, best_priority = cell, float(priorities[index])
-        return best_cell
+    def _reappearance(self, taken: list[Cell], share: float) -> Cell:
+        """The free cell that lies this share of the way through them, in order of their index.
+
+        There is always one: the prey has just left its own.
+        """
+        everywhere = [self._cell(index) for index in range(self.grid * self.grid)]
+        free = [cell for cell in everywhere if cell not in taken]
+        return free[int(share * len(free))]
 
     def _cell(self, index: int) -> Cell:
         """The cell (x, y) whose index is x * G + y."""
