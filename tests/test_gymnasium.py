@@ -4,6 +4,7 @@ from copy import deepcopy
 
 import gymnasium
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
@@ -16,7 +17,9 @@ from selectmdp.envs import Circle
 from selectmdp.interop import registration
 from selectmdp.interop.gymnasium import SelectGymEnv
 from selectmdp.interop.spaces import SelectSpace
+from selectmdp.raster import to_rgb
 from selectmdp.spec import SelectError, Spec
+from selectmdp.types import Action
 
 SMALL = Circle(num_items=4, num_context=2, num_select=2)
 TINY = Spec(4, 1, 0, 1, 2, 3)
@@ -93,8 +96,11 @@ def test_observations_have_the_worlds_numbers_and_the_spaces_dtypes():
         "legal": ((4, 5), "int8"),
     }
     assert np.array_equal(seen["items"], env.state.items)
-    without_context = SelectGymEnv(Shelf()).observation_space
-    assert set(without_context.spaces) == {"items", "present", "legal"}
+    nothing_there, _ = SelectGymEnv(Shelf()).reset()
+    assert (nothing_there["context"].shape, nothing_there["context_present"].shape) == (
+        (0, 1),
+        (0,),
+    )
     seen["items"][:] = 7.0  # the caller's own copy
     assert env.state.items.max() < 1.0
 
@@ -254,3 +260,25 @@ def test_a_sample_is_always_contained_and_as_long_as_can_be(data):
     assert sampled in space
     assert len(set(taken)) == len(taken)
     assert len(taken) == min(num_select, space.legal.any(axis=1).sum())
+
+
+def test_looking_for_gymnasium_before_importing_it_loses_nothing():
+    code = "import importlib.util, selectmdp; importlib.util.find_spec('gymnasium'); "
+    code += "import gymnasium; gymnasium.spec('selectmdp/Circle-v0')"
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_a_frame_shows_the_picks_of_the_last_step():
+    env = SelectGymEnv(SMALL, render_mode="rgb_array")
+    env.reset(seed=0)
+    before, state = env.render(), env.state
+    env.step(picks((0, 1), (1, 2)))
+    made = Action(jnp.array([0, 1]), jnp.array([1, 2]))
+    np.testing.assert_array_equal(env.render(), to_rgb(SMALL.draw(state, made)))
+    assert (env.render() != before).any()
+
+
+@pytest.mark.parametrize("seed", [-1, "a", 1.5])
+def test_a_bad_seed_is_refused_by_name(seed):
+    with pytest.raises(SelectError, match="seed="):
+        SelectGymEnv(SMALL).reset(seed=seed)

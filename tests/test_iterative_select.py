@@ -192,3 +192,32 @@ def test_any_gymnasium_environment_with_our_action_space_will_do():
 def test_another_action_space_is_refused():
     with pytest.raises(SelectError, match=r"action_space=Discrete\(2\): must be a SelectSpace"):
         IterativeSelect(gymnasium.make("CartPole-v1"))
+
+
+def test_a_frame_shows_the_picks_so_far():
+    world = Circle(num_items=5, num_context=2, num_select=3)
+    env = IterativeSelect(SelectGymEnv(world, render_mode="rgb_array"))
+    env.reset(seed=0)
+    frames = [env.render()]
+    for item in range(2):
+        env.step(item * 5)
+        frames.append(env.render())
+    assert (frames[0] != frames[1]).any()
+    assert (frames[1] != frames[2]).any()
+
+
+def test_a_base_environment_that_fails_leaves_the_phase_as_it_was(monkeypatch):
+    env = IterativeSelect(Circle(num_items=5, num_select=2))
+    env.reset(seed=0)
+    env.step(0)
+
+    def fails(picks):
+        raise RuntimeError("no power")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(env.env, "step", fails)
+        with pytest.raises(RuntimeError, match="no power"):
+            env.step(7)
+    seen, reward, *_ = env.step(7)
+    assert seen["phase"] == 0
+    assert reward != 0

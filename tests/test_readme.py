@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 README = Path(__file__).parent.parent / "README.md"
-BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
 
 
 def test_there_are_two_examples():
@@ -21,6 +21,8 @@ def test_an_example_runs_and_prints_what_its_comments_say(block, capsys):
     assert shown == pytest.approx(said, abs=0.01)
 
 
-@pytest.mark.parametrize("picture", re.findall(r"\]\((docs/[^)]+)\)", README.read_text()))
+@pytest.mark.parametrize(
+    "picture", re.findall(r"\]\((docs/[^)]+)\)", README.read_text(encoding="utf-8"))
+)
 def test_its_pictures_exist(picture):
     assert (README.parent / picture).is_file()

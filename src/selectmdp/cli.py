@@ -1,5 +1,6 @@
 """The command `selectmdp`; JAX is imported inside the commands: `--help` answers at once."""
 
+import io
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -144,14 +145,14 @@ def demo(out: Path = Path("demo"), episodes: int = 20) -> None:
     rows = []
     for task in ("circle", "predator-prey"):
         env = tasks.make(task)
-        for policy in references.NAMES:
+        for policy in references.REFERENCES:
             with console.progress(f"{policy} on {task}") as bar:
                 result = evaluation.evaluate(env, policy, episodes=episodes, progress=bar)
             rows.append((task, env, policy, result))
         with console.progress(f"film of {task}") as bar:
             actor = references.reference("greedy", env)
             film.save_film(env, actor, out / f"{task}.gif", title="greedy", progress=bar)
-            film.save_frame(env, actor, out / f"{task}.png", step=10)
+            film.save_frame(env, actor, out / f"{task}.png", step=3)
     _reward_table(rows)
     for task in ("circle", "predator-prey"):
         console.out.print(f"film: {out / task}.gif")
@@ -168,6 +169,11 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command; a broken rule ends with its message and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(
+                errors="replace"
+            )  # ± on a terminal that has none is no reason to die
     try:
         tyro.extras.subcommand_cli_from_dict(
             COMMANDS,

@@ -29,7 +29,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     """A table for people; numbers are right-aligned."""
     grid = Table(title=title, title_justify="left")
     for index, column in enumerate(columns):
-        grid.add_column(column, justify="left" if index == 0 else "right")
+        grid.add_column(column, justify="left" if index == 0 else "right", no_wrap=True)
     for row in rows:
         grid.add_row(*row)
     out.print(grid)

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from selectmdp.references import Actor, reference
-from selectmdp.spec import SelectError, check_count
+from selectmdp.spec import SelectError, check_count, check_seed
 from selectmdp.tasks import describe
 
 PIECE = 25
@@ -68,10 +68,14 @@ def evaluate(
 
     `steps` of an episode are the world's time limit unless given; `progress` hears (done, all).
     """
+    if not hasattr(env, "spec"):
+        raise SelectError(f"env={env!r}: give a world, such as selectmdp.make('circle')")
     if check_count("episodes", episodes) < 1:
         raise SelectError(f"episodes={episodes}: must be at least 1")
-    length, seed = _episode_steps(env, steps), check_count("seed", seed)
+    length, seed = _episode_steps(env, steps), check_seed(seed)
     actor = reference(policy, env) if isinstance(policy, str) else policy
+    if not callable(actor):
+        raise SelectError(f"policy={policy!r}: give a name, or (key, state, observation) → Action")
     keys = jax.vmap(partial(jax.random.fold_in, jax.random.key(seed)))(jnp.arange(episodes))
     start = jax.jit(jax.vmap(partial(_begin, env)))
     piece = jax.jit(jax.vmap(partial(_go_on, env, actor), in_axes=(0, None, None)))

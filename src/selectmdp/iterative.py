@@ -178,16 +178,16 @@ def random_choice(
 
 
 def best_pair(
-    values: Float[Array, "N C"], mask: Bool[Array, "N C"]
+    values: Float[Array, "N C"], mask: Bool[Array, "N #C"]
 ) -> tuple[Int[Array, ""], Int[Array, ""]]:
     """The legal pair of the largest value; the first of equals."""
     flat = jnp.argmax(jnp.where(mask, values, -jnp.inf))
-    return flat // mask.shape[1], flat % mask.shape[1]
+    return flat // values.shape[1], flat % values.shape[1]
 
 
 def random_action(key: Key[Array, ""], env: Any, observation: Observation) -> Action:
     """K distinct random legal picks: the reference policy `random`."""
     spec: Spec = env.spec
-    legal_after = getattr(env, "legal_after", None)
-    action, _ = unroll(key, observation, random_choice, spec.num_select, legal_after)
+    after = getattr(env, "legal_after", None)
+    action, _ = unroll(key, observation, random_choice, spec.num_select, after)
     return action

@@ -43,6 +43,14 @@ class Spec:
             )
 
 
+def check_seed(value: object) -> int:
+    """`value` as a seed: JAX would take a larger one modulo 2³², and two seeds would be one."""
+    number = check_count("seed", value)
+    if number >= 2**32:
+        raise SelectError(f"seed={number}: must be less than 2**32; take a smaller one")
+    return number
+
+
 def check_count(name: str, value: object) -> int:
     """`value` as an int that is not negative; `name` is what the message calls it."""
     try:

@@ -11,7 +11,7 @@ def make(task: str, **options: Any) -> Any:
     """The world of this name; an option that is None takes the world's default."""
     from selectmdp.envs import WORLDS
 
-    if task not in WORLDS:
+    if not isinstance(task, str) or task not in WORLDS:
         raise SelectError(f"task {task!r} is none of {', '.join(WORLDS)}")
     world = WORLDS[task]
     known = [field.name for field in fields(world) if field.init]

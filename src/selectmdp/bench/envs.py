@@ -3,6 +3,7 @@
 Random picks are drawn beforehand for both: what is measured is the world, with its chance.
 """
 
+import math
 import os
 import time
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import numpy as np
 from selectmdp.bench.twins import CircleTwin, PredatorPreyTwin
 from selectmdp.envs import Circle, PredatorPrey
 from selectmdp.iterative import random_action
+from selectmdp.spec import SelectError
 
 BATCHES = (1, 64, 1024)
 CHUNK = 32
@@ -48,6 +50,8 @@ WORLDS: dict[str, tuple[Any, Any]] = {
 
 def measure(seconds: float, progress: Callable[[int, int], None]) -> dict[str, Any]:
     """Every world and batch, with the ratio to the twin's speed."""
+    if not 0 < seconds < math.inf:
+        raise SelectError(f"seconds={seconds}: must be more than 0 and finite")
     rows: list[dict[str, Any]] = []
     total = len(WORLDS) * len(BATCHES)
     for name, (env, twin) in WORLDS.items():
@@ -64,7 +68,7 @@ def measure(seconds: float, progress: Callable[[int, int], None]) -> dict[str, A
                 }
             )
             progress(len(rows), total)
-    return {"cores": len(os.sched_getaffinity(0)), "jax": jax.__version__, "rows": rows}
+    return {"cores": cores(), "jax": jax.__version__, "rows": rows}
 
 
 def steps_per_second(env: Any, batch: int, seconds: float) -> float:
@@ -106,3 +110,10 @@ def twin_steps_per_second(twin: Any, seconds: float) -> float:
         left, right, _ = twin.step(left, right, picks[done % CHUNK], twin.draw(rng))
         done += 1
     return done / (time.perf_counter() - start)
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # Linux
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

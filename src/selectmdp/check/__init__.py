@@ -8,7 +8,7 @@ from selectmdp.check.loading import load_factory, made
 from selectmdp.check.probe import JaxProbe
 from selectmdp.check.report import CheckReport, CheckResult, walk
 from selectmdp.check.tables import GYM_CHECKS, JAX_CHECKS
-from selectmdp.spec import SelectError, check_count
+from selectmdp.spec import SelectError, check_count, check_seed
 
 __all__ = ["CheckReport", "CheckResult", "check_select_env", "load_factory"]
 
@@ -25,7 +25,7 @@ def check_select_env(
     A class or a function without arguments is called first. A Gymnasium environment is reset and
     played; whoever made it closes it. What fails is in the report: only bad arguments raise.
     """
-    seed, steps = check_count("seed", seed), check_count("steps", steps)
+    seed, steps = check_seed(seed), check_count("steps", steps)
     if steps < 1:
         raise SelectError(f"steps={steps}: must be at least 1")
     env = made(env)

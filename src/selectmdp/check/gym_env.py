@@ -206,8 +206,6 @@ def _last_step(probe: GymProbe, limit: int, seed: int) -> tuple[int, Step]:
 
 def _parts(probe: GymProbe) -> dict[str, tuple[int, ...]]:
     shapes = expected_shapes(probe.spec)
-    if probe.spec.num_context == 0:  # Gymnasium has no empty binary space: both are left out
-        del shapes["context"], shapes["context_present"]
     return shapes
 
 

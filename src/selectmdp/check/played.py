@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Key
 
 from selectmdp.check.probe import JaxProbe
 from selectmdp.check.report import NotChecked, Wrong, close
-from selectmdp.envs.base import offers
+from selectmdp.envs.base import offers, picks_of
 from selectmdp.iterative import choose, empty, legal, random_action, selections
 from selectmdp.types import Action, Observation
 
@@ -115,7 +115,7 @@ def legal_after(probe: JaxProbe) -> str:
     fine = np.asarray(jax.jit(jax.vmap(legal_in_order))(observations, backwards))
     if not fine.all():
         step = int((~fine.all(axis=1)).argmax())
-        picks = _picks(jax.tree.map(lambda part: part[step], actions))
+        picks = picks_of(jax.tree.map(lambda part: part[step], actions))
         raise Wrong(
             f"the picks {picks} of step {step} are legal in this order and not backwards: "
             "legal_after must depend on what was picked, not on what was picked first"
@@ -208,8 +208,3 @@ def _equal(left: list[np.ndarray[Any, Any]], right: list[np.ndarray[Any, Any]]) 
         np.array_equal(a, b, equal_nan=np.issubdtype(a.dtype, np.floating))
         for a, b in zip(left, right, strict=True)
     )
-
-
-def _picks(action: Action) -> list[tuple[int, int]]:
-    pairs = zip(np.asarray(action.items), np.asarray(action.commands), strict=True)
-    return [(int(item), int(command)) for item, command in pairs if item >= 0]

@@ -24,6 +24,7 @@ from selectmdp.envs.base import (
 )
 from selectmdp.envs.circle_rules import RULES, CircleRules, Dynamics
 from selectmdp.envs.drawing import draw_circles
+from selectmdp.envs.greedy import greedy_discs, overlaps
 from selectmdp.scene import Scene
 from selectmdp.spec import SelectError, Spec, check_count
 from selectmdp.types import Action, Observation
@@ -146,33 +147,19 @@ class Circle:
         return state._replace(items=state.items[order])
 
     def greedy(self, key: Key[Array, ""], state: CircleState) -> Action:
-        """Pick after pick the largest circle and command that should overlap nothing.
+        """Pick after pick the circle and command that should add most to the step's reward.
 
-        A strong, honest heuristic: it sees the circles as they are before noise and growth. Where
-        every circle would overlap something it takes the smallest loss.
+        A strong, honest heuristic: it expects mean growth and no noise, and counts what a clash
+        takes from picks made before. So it picks the largest circle that overlaps nothing, and
+        where there is none the one that costs least.
         """
         del key
-        reach = self._rules.reach * directions(self.commands)
-        ends = state.items[:, None, :2] + reach[None]  # [N, C, 2]
+        ends = state.items[:, None, :2] + self._rules.reach * directions(self.commands)[None]
         radius = state.items[:, 2] + self._mean_growth()
         radius = jnp.where(radius >= self._rules.radius_max, self._full_radius(), radius)
-        discs = jnp.concatenate(
-            [ends, jnp.broadcast_to(radius[:, None, None], (*ends.shape[:2], 1))], axis=2
-        )
-        area = jnp.pi * radius[:, None] ** 2
-        bad = _overlaps(discs, self._context_ahead(state.context)).any(axis=2)  # [N, C]
-
-        def phase(carry: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Action]:
-            free, clash = carry
-            value = jnp.where(bad, -area, jnp.where(clash, 0.0, area))
-            value = jnp.where(free[:, None], value, -jnp.inf)
-            item, command = jnp.unravel_index(jnp.argmax(value), value.shape)
-            clash |= _overlaps(discs, discs[item, command][None])[..., 0]
-            return (free.at[item].set(False), clash), Action(item, command)
-
-        start = (jnp.ones(self.num_items, bool), jnp.zeros(bad.shape, bool))
-        _, action = jax.lax.scan(phase, start, None, length=self.num_select)
-        return jax.tree.map(lambda part: part.astype(jnp.int32), action)
+        radii = jnp.broadcast_to(radius[:, None, None], (*ends.shape[:2], 1))
+        discs = jnp.concatenate([ends, radii], axis=2)
+        return greedy_discs(discs, self._context_ahead(state.context), self.num_select)
 
     def draw(self, state: CircleState, action: Action | None = None) -> Scene:
         """The circles, and the picks about to be made."""
@@ -230,10 +217,10 @@ class Circle:
     ) -> "_Contacts":
         made = action.items >= 0
         circles = items[action.items]
-        pairs = _overlaps(circles, circles) & made[:, None] & made[None, :]
+        pairs = overlaps(circles, circles) & made[:, None] & made[None, :]
         return _Contacts(
             area=jnp.where(made, jnp.pi * jnp.square(circles[:, 2]), 0.0),
-            context=_overlaps(circles, context) & made[:, None],
+            context=overlaps(circles, context) & made[:, None],
             pairs=pairs & ~jnp.eye(self.num_select, dtype=bool),
         )
 
@@ -262,11 +249,3 @@ class _Contacts(NamedTuple):
         """Case 1 −A: touches an unselectable circle; 2 nothing: a selected one; 3 +A."""
         clear = jnp.where(hits_selected, 0.0, self.area)
         return jnp.where(self.context.any(axis=1), -self.area, clear)
-
-
-def _overlaps(left: Float[Array, "*a 3"], right: Float[Array, "b 3"]) -> Bool[Array, "*a b"]:
-    """Which circles of `left` overlap which of `right`: closer than the sum of their radii."""
-    left = left[..., None, :]
-    right = right.reshape((1,) * (left.ndim - 2) + right.shape)
-    apart = jnp.square(left[..., :2] - right[..., :2]).sum(axis=-1)
-    return apart < jnp.square(jnp.maximum(left[..., 2] + right[..., 2], 0.0))

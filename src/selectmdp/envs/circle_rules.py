@@ -5,6 +5,7 @@ takes the same values.
 """
 
 from dataclasses import dataclass, fields
+from numbers import Real
 from typing import Literal
 
 from selectmdp.spec import SelectError
@@ -46,10 +47,19 @@ class CircleRules:
     def __post_init__(self) -> None:
         for rule in fields(self):
             value = getattr(self, rule.name)
-            if rule.name == "restarts" or (rule.name == "growth_share" and value is None):
-                continue
-            if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 10:
-                raise SelectError(f"{rule.name}={value!r}: must be a number from 0 to 10")
+            if rule.name == "restarts":
+                if not isinstance(value, bool):
+                    raise SelectError(f"restarts={value!r}: must be True or False")
+            elif rule.name != "growth_share" or value is not None:
+                if (
+                    isinstance(value, bool)
+                    or not isinstance(value, Real)
+                    or not 0 <= float(value) <= 10
+                ):
+                    raise SelectError(f"{rule.name}={value!r}: must be a number from 0 to 10")
+                object.__setattr__(self, rule.name, float(value))
+        if self.radius_max == 0:
+            raise SelectError("radius_max=0: must be more than 0, or no circle has an area")
         for low, high in (
             ("growth_low", "growth_high"),
             ("context_growth_low", "context_growth_high"),

@@ -22,12 +22,13 @@ from selectmdp.envs.base import (
     picks_of,
 )
 from selectmdp.envs.drawing import draw_grid
+from selectmdp.envs.greedy import greedy_hunt
 from selectmdp.scene import Scene
 from selectmdp.spec import SelectError, Spec, check_count
 from selectmdp.types import Action, Observation
 
 PREY_STAYS = 0.6
-PREY_COMMANDS = ("stay", "up", "down", "left", "right")
+PREY_COMMANDS = tuple(DIRECTIONS)
 
 
 class PredatorPreyState(NamedTuple):
@@ -151,12 +152,7 @@ class PredatorPrey:
         return state._replace(predators=state.predators[order])
 
     def greedy(self, key: Key[Array, ""], state: PredatorPreyState) -> Action:
-        """Groups of `captors` predators, each sent towards the prey that it can reach soonest.
-
-        Pick after pick: of the preys whose group is not full, the nearest free predator goes, by
-        the command that brings it closest to standing beside that prey; a begun group is filled
-        before another begins.
-        """
+        """Groups of `captors` predators, each sent towards the prey that it can reach soonest."""
         del key
         ends = state.predators[:, None] + directions(self.commands)[None]  # [N, C, 2]
         inside = ((ends >= 0) & (ends < self.grid)).all(axis=2)
@@ -164,26 +160,7 @@ class PredatorPrey:
         taken = (ends[:, :, None] == everyone[None, None]).all(axis=3).any(axis=2)
         blocked = ~inside | taken  # by itself too: then it stays where it is
         ends = jnp.where(blocked[..., None], state.predators[:, None], ends)
-        gap = jnp.abs(ends[:, :, None] - state.preys[None, None])  # [N, C, U, 2]
-        ring = jnp.maximum(gap.max(axis=3) - 1, 0)  # 0: beside the prey
-        cost = ring + 0.01 * gap.sum(axis=3)
-
-        def phase(carry: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Action]:
-            free, group = carry
-            begun = (group > 0) & (group < self.captors)
-            # A begun group first, then an empty one; a full group gains nothing.
-            rank = jnp.where(begun, 0.0, jnp.where(group == 0, 100.0, 1000.0))
-            value = cost + rank[None, None]
-            value = jnp.where(free[:, None, None], value, jnp.inf)
-            if self.num_context == 0:
-                item, command = jnp.argmax(free), jnp.zeros((), jnp.int32)
-                return (free.at[item].set(False), group), Action(item, command)
-            item, command, prey = jnp.unravel_index(jnp.argmin(value), value.shape)
-            return (free.at[item].set(False), group.at[prey].add(1)), Action(item, command)
-
-        start = (jnp.ones(self.num_items, bool), jnp.zeros(self.num_context, jnp.int32))
-        _, action = jax.lax.scan(phase, start, None, length=self.num_select)
-        return jax.tree.map(lambda part: part.astype(jnp.int32), action)
+        return greedy_hunt(ends, state.preys, self.captors, self.num_select)
 
     def draw(self, state: PredatorPreyState, action: Action | None = None) -> Scene:
         """The grid, and the picks about to be made."""

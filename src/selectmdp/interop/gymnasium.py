@@ -19,7 +19,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, UInt32
 from selectmdp import tasks
 from selectmdp.envs.base import SelectEnv, State, offers
 from selectmdp.interop.spaces import SelectSpace, check_action, observation_space
-from selectmdp.spec import SelectError
+from selectmdp.spec import SelectError, check_count
 from selectmdp.types import Action, Observation
 
 Arrays = dict[str, Any]
@@ -67,6 +67,7 @@ class SelectGymEnv(gymnasium.Env[Arrays, Arrays]):
         self.action_space: SelectSpace = SelectSpace(env.spec)
         self._compiled = compiled(env)
         self._running: Running | None = None
+        self._made: tuple[State, Action] | None = None
         self._over = False
 
     @property
@@ -78,7 +79,8 @@ class SelectGymEnv(gymnasium.Env[Arrays, Arrays]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Arrays, dict[str, Any]]:
         """A new episode; with a seed, always the same one."""
-        super().reset(seed=seed)
+        super().reset(seed=None if seed is None else check_count("seed", seed))
+        self._made = None
         self._running, observation = self._compiled.reset(draw_words(self.np_random))
         self._over = False
         return self._show(observation), {}
@@ -90,16 +92,20 @@ class SelectGymEnv(gymnasium.Env[Arrays, Arrays]):
             raise SelectError("step after the end of the episode: call reset() first")
         space = self.action_space
         picks = check_action(self.env.spec, space.legal, action, space.legal_after)
+        self._made = running.state, picks
         self._running, outcome = self._compiled.step(running, picks)
         terminated, truncated = bool(outcome.terminated), bool(outcome.truncated)
         self._over = terminated or truncated
         return self._show(outcome.observation), float(outcome.reward), terminated, truncated, {}
 
     def render(self) -> npt.NDArray[np.uint8] | None:
-        """The state as pixels [H, W, 3], if `render_mode` is `rgb_array`."""
+        """Pixels [H, W, 3], if `render_mode` is `rgb_array`: the last step's state and its picks.
+
+        After a reset it is the first state, without picks.
+        """
         if self.render_mode is None:
             return None
-        return frame(self.env, self._under_way("render").state)
+        return frame(self.env, *(self._made or (self._under_way("render").state, None)))
 
     def _under_way(self, what: str) -> Running:
         if self._running is None:
@@ -204,8 +210,8 @@ def metadata_of(env: SelectEnv, render_mode: str | None, full: dict[str, Any]) -
     return {**full, "render_modes": list(modes)}
 
 
-def frame(env: SelectEnv, state: State) -> npt.NDArray[np.uint8]:
-    """The picture [H, W, 3] of a state."""
+def frame(env: SelectEnv, state: State, picks: Action | None) -> npt.NDArray[np.uint8]:
+    """The picture [H, W, 3] of a state with the picks about to be made."""
     from selectmdp.raster import to_rgb  # Pillow, which only those who look need
 
-    return to_rgb(offers(env, "draw")(state, None))
+    return to_rgb(offers(env, "draw")(state, picks))

@@ -13,9 +13,10 @@ from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
 
 from selectmdp.envs.base import SelectEnv
-from selectmdp.interop.gymnasium import SelectGymEnv
+from selectmdp.interop.gymnasium import SelectGymEnv, frame
 from selectmdp.interop.spaces import SelectSpace
 from selectmdp.spec import SelectError
+from selectmdp.types import Action
 
 OWN = ("chosen", "command", "phase")
 
@@ -88,13 +89,25 @@ class IterativeSelect(gymnasium.Wrapper[Seen, Any, Any, Any], RecordConstructorA
                 return self._observe(), 0.0, False, False, {}
         return self._move()
 
+    def render(self) -> Any:
+        """As the base environment; during a step of ours, its state with the picks so far."""
+        base = self.env.unwrapped
+        if not self._items or not isinstance(base, SelectGymEnv) or base.render_mode is None:
+            return self.env.render()
+        made = Action(np.array(self._items), np.array(self._commands))  # type: ignore[arg-type]
+        return frame(base.env, base.state, made)
+
     def _move(self) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
         missing = self.num_select - len(self._items)
         picks = {
             "items": np.array(self._items + [-1] * missing, np.int64),
             "commands": np.array(self._commands + [0] * missing, np.int64),
         }
-        self._base_observation, reward, terminated, truncated, info = self.env.step(picks)
+        try:
+            self._base_observation, reward, terminated, truncated, info = self.env.step(picks)
+        except BaseException:
+            self._unpick()
+            raise
         self._over = bool(terminated or truncated)
         self._clear()
         return self._observe(), float(reward), bool(terminated), bool(truncated), info
@@ -118,6 +131,12 @@ class IterativeSelect(gymnasium.Wrapper[Seen, Any, Any, Any], RecordConstructorA
 
     def _open_pairs(self) -> npt.NDArray[np.bool_]:
         return self._picks_space.open_pairs(self._chosen, self._command)
+
+    def _unpick(self) -> None:
+        if self._items:
+            item = self._items.pop()
+            self._commands.pop()
+            self._chosen[item], self._command[item] = False, 0
 
     def _clear(self) -> None:
         self._items: list[int] = []

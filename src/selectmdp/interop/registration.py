@@ -49,7 +49,6 @@ class _Waiting:
     ) -> ModuleSpec | None:
         if name != "gymnasium":
             return None
-        sys.meta_path.remove(self)
         spec = PathFinder.find_spec(name, path, target)
         if spec is None or spec.loader is None:
             return spec
@@ -57,6 +56,8 @@ class _Waiting:
 
         def run_and_register(module: ModuleType) -> None:
             run(module)
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
             register()
 
         spec.loader.exec_module = run_and_register  # type: ignore[method-assign]

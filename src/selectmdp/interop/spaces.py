@@ -27,8 +27,7 @@ LARGEST = float(np.finfo(np.float32).max)
 def observation_space(spec: Spec) -> spaces.Dict:
     """Items, context and masks of an observation.
 
-    Features may be any finite number (infinite bounds make `check_env` warn). With U = 0 the keys
-    `context` and `context_present` are left out: Gymnasium has no empty binary space.
+    Features may be any finite number (infinite bounds make `check_env` warn).
     """
 
     def features(*shape: int) -> spaces.Box:
@@ -36,12 +35,14 @@ def observation_space(spec: Spec) -> spaces.Dict:
 
     parts: dict[str, spaces.Space[Any]] = {
         "items": features(spec.num_items, spec.item_features),
+        "context": features(spec.num_context, spec.context_features),
         "present": spaces.MultiBinary(spec.num_items),
         "legal": spaces.MultiBinary((spec.num_items, spec.num_commands)),
     }
     if spec.num_context > 0:
-        parts["context"] = features(spec.num_context, spec.context_features)
         parts["context_present"] = spaces.MultiBinary(spec.num_context)
+    else:  # Gymnasium has no empty binary space
+        parts["context_present"] = spaces.Box(0, 1, (0,), np.int8)
     return spaces.Dict(parts)
 
 

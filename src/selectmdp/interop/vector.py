@@ -71,6 +71,7 @@ class SelectVectorEnv(VectorEnv[Arrays, Arrays, npt.NDArray[Any]]):
         self._rngs: list[np.random.Generator] = []
         self._next_words = np.zeros((self.num_envs, 2), np.uint32)
         self._running: Running | None = None
+        self._made: tuple[State, Action] | None = None
         self._observation: Observation
 
     @property
@@ -85,16 +86,19 @@ class SelectVectorEnv(VectorEnv[Arrays, Arrays, npt.NDArray[Any]]):
         options: dict[str, Any] | None = None,
     ) -> tuple[Arrays, dict[str, Any]]:
         """New episodes everywhere; a seed s gives sub-environment i the seed s + i."""
+        if options and "reset_mask" in options:
+            raise SelectError("reset_mask is not served: rows begin again when their episode ends")
         seeds = self._seeds(seed)
+        fresh = [not self._rngs or own is not None for own in seeds]
+        rngs = [
+            seeding.np_random(own)[0] if fresh[row] else self._rngs[row]
+            for row, own in enumerate(seeds)
+        ]
         super().reset(seed=seed if isinstance(seed, int) else None)
-        first = not self._rngs
-        for row, own in enumerate(seeds):
-            if first:
-                self._rngs.append(seeding.np_random(own)[0])
-            elif own is not None:
-                self._rngs[row] = seeding.np_random(own)[0]
-            if first or own is not None:
-                self._next_words[row] = draw_words(self._rngs[row])
+        self._rngs, self._made = rngs, None
+        for row in range(self.num_envs):
+            if fresh[row]:
+                self._next_words[row] = draw_words(rngs[row])
         self._running, observation = self._compiled.reset(self._take_words(range(self.num_envs)))
         return self._show(observation), {}
 
@@ -109,6 +113,7 @@ class SelectVectorEnv(VectorEnv[Arrays, Arrays, npt.NDArray[Any]]):
         )
         if not np.asarray(stepped.obeyed).all():
             self.action_space.check(picks)  # raises, and names the row
+        self._made = running.state, picks
         self._running = stepped.running
         info: dict[str, Any] = {}
         terminated, truncated = np.array(stepped.terminated), np.array(stepped.truncated)
@@ -123,21 +128,21 @@ class SelectVectorEnv(VectorEnv[Arrays, Arrays, npt.NDArray[Any]]):
         return self._show(stepped.observation), rewards, terminated, truncated, info
 
     def render(self) -> tuple[npt.NDArray[np.uint8], ...] | None:
-        """A picture of each sub-environment, if `render_mode` is `rgb_array`."""
+        """A picture of each sub-environment, if `render_mode` is `rgb_array`: as the single's."""
         if self.render_mode is None:
             return None
-        states = jax.device_get(self._under_way("render").state)
-        each = (jax.tree.map(lambda rows, i=i: rows[i], states) for i in range(self.num_envs))
-        return tuple(frame(self.env, state) for state in each)
+        shown = jax.device_get(self._made or (self._under_way("render").state, None))
+        each = (jax.tree.map(lambda rows, i=i: rows[i], shown) for i in range(self.num_envs))
+        return tuple(frame(self.env, state, picks) for state, picks in each)
 
     def _seeds(self, seed: int | list[int | None] | None) -> list[int | None]:
         if seed is None:
             return [None] * self.num_envs
-        if isinstance(seed, int | np.integer):
-            return [int(seed) + row for row in range(self.num_envs)]
+        if not isinstance(seed, list | tuple):
+            return [check_count("seed", seed) + row for row in range(self.num_envs)]
         if len(seed) != self.num_envs:
             raise SelectError(f"seed has {len(seed)} entries: give one for each of {self.num_envs}")
-        return list(seed)
+        return [own if own is None else check_count("seed", own) for own in seed]
 
     def _take_words(self, rows: Any) -> npt.NDArray[np.uint32]:
         """The bits for the next episodes, and new ones drawn in these rows for those after."""
