@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from selectmdp.envs import Circle, CircleRules
 from selectmdp.envs.circle import RULES, CircleDraws, CircleState
 from selectmdp.evaluation import evaluate
+from selectmdp.spec import SelectError
 from selectmdp.types import Action
 
 STAY, UP, DOWN, LEFT, RIGHT = range(5)
@@ -443,3 +444,22 @@ def test_the_order_of_the_circles_does_not_matter() -> None:
     np.testing.assert_allclose(other.context, after.context, atol=1e-6)
     assert other_reward == pytest.approx(float(reward), abs=1e-6)
     np.testing.assert_allclose(env.permute(permuted, jnp.argsort(order)).items, state.items)
+
+
+def test_greedy_takes_the_pick_that_costs_least_where_every_one_clashes() -> None:
+    env = Circle(num_items=4, num_select=3, commands=("stay",), dynamics="text")
+    two_apart = [[-0.3, 0.0, 0.15], [0.3, 0.0, 0.1]]
+    touching_both, inside_the_second = [0.0, 0.0, 0.12], [0.3, 0.0, 0.01]
+    items = jnp.asarray([touching_both, *two_apart, inside_the_second])
+    state = CircleState(items, jnp.zeros((0, 3)))
+    assert env.greedy(jax.random.key(0), state).items.tolist() == [1, 2, 3]
+
+
+def test_a_world_with_constants_of_its_own_does_not_report_the_papers_dynamics() -> None:
+    farther = replace(RULES["text"], reach=0.2)
+    env = Circle(rules=farther)
+    assert env.dynamics == "custom"
+    assert replace(env, num_items=7).dynamics == "custom"
+    assert Circle(rules=RULES["figures"]).dynamics == "figures"
+    with pytest.raises(SelectError, match="dynamics='custom' needs rules"):
+        Circle(dynamics="custom")

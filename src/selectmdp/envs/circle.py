@@ -73,9 +73,7 @@ class Circle:
     def __post_init__(self) -> None:
         commands = check_commands(self.commands)
         if self.dynamics not in get_args(Dynamics):
-            raise SelectError(
-                f"dynamics={self.dynamics!r}: must be one of {', '.join(get_args(Dynamics))}"
-            )
+            raise SelectError(f"dynamics={self.dynamics!r}: must be one of {', '.join(RULES)}")
         if self.rules is not None and not isinstance(self.rules, CircleRules):
             raise SelectError(f"rules={self.rules!r}: give CircleRules(…), or dynamics='text'")
         if self.rules is None and self.dynamics == "custom":

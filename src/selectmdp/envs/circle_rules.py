@@ -54,9 +54,11 @@ class CircleRules:
                 if (
                     isinstance(value, bool)
                     or not isinstance(value, Real)
-                    or not 0 <= float(value) <= 10
+                    or not 0 <= float(value) < 10
                 ):
-                    raise SelectError(f"{rule.name}={value!r}: must be a number from 0 to 10")
+                    raise SelectError(
+                        f"{rule.name}={value!r}: must be a number, at least 0 and less than 10"
+                    )
                 object.__setattr__(self, rule.name, float(value))
         if self.radius_max == 0:
             raise SelectError("radius_max=0: must be more than 0, or no circle has an area")
