@@ -140,7 +140,7 @@ def demo(out: Path = Path("demo"), episodes: int = 20) -> None:
         out: folder for the films and pictures.
         episodes: how many each policy is evaluated on.
     """
-    from selectmdp import console, evaluation, film, references, tasks
+    from selectmdp import console, evaluation, film, raster, references, tasks
 
     rows = []
     for task in ("circle", "predator-prey"):
@@ -150,9 +150,9 @@ def demo(out: Path = Path("demo"), episodes: int = 20) -> None:
                 result = evaluation.evaluate(env, policy, episodes=episodes, progress=bar)
             rows.append((task, env, policy, result))
         with console.progress(f"film of {task}") as bar:
-            actor = references.reference("greedy", env)
-            film.save_film(env, actor, out / f"{task}.gif", title="greedy", progress=bar)
-            film.save_frame(env, actor, out / f"{task}.png", step=3)
+            shown = list(film.scenes(env, references.reference("greedy", env), steps=40))
+            film.save_film(shown, out / f"{task}.gif", title="greedy", progress=bar)
+            raster.save_png(shown[2][0], out / f"{task}.png")
     _reward_table(rows)
     for task in ("circle", "predator-prey"):
         console.out.print(f"film: {out / task}.gif")

@@ -1,13 +1,13 @@
 """Moving pictures of a policy at work, for any world that offers `draw`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jax
 
-from selectmdp.raster import save_gif, save_png, to_rgb
+from selectmdp.raster import save_gif, to_rgb
 from selectmdp.references import Actor
 from selectmdp.scene import Scene
 from selectmdp.spec import SelectError
@@ -30,30 +30,20 @@ def scenes(env: Any, actor: Actor, *, steps: int, seed: int = 0) -> Iterator[tup
 
 
 def save_film(
-    env: Any,
-    actor: Actor,
+    shown: Sequence[tuple[Scene, float]],
     path: Path,
     *,
     title: str,
-    steps: int = 40,
-    seed: int = 0,
     size: int = 360,
     fps: float = 4.0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> None:
-    """Write an animation of the first `steps` steps; each frame tells what its picks earn."""
+    """Write what `scenes` gave as an animation; each frame tells what its picks earn."""
     frames = []
     total = 0.0
-    for index, (scene, reward) in enumerate(scenes(env, actor, steps=steps, seed=seed)):
+    for number, (scene, reward) in enumerate(shown, start=1):
         total += reward
-        caption = f"{title} · step {index + 1} · {reward:+.3f} · so far {total:.2f}"
+        caption = f"{title} · step {number} · {reward:+.3f} · so far {total:.2f}"
         frames.append(to_rgb(replace(scene, caption=caption), size))
-        if progress is not None:
-            progress(index + 1, steps)
+        progress(number, len(shown))
     save_gif(frames, path, fps)
-
-
-def save_frame(env: Any, actor: Actor, path: Path, *, step: int, seed: int = 0) -> None:
-    """Write a picture of one step, with the picks about to be made."""
-    *_, (scene, _) = scenes(env, actor, steps=step, seed=seed)
-    save_png(scene, path)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from selectmdp.check.report import NotChecked
+from selectmdp.interop.gymnasium import legal_pairs
 from selectmdp.spec import Spec
 
 Picks = dict[str, npt.NDArray[Any]]
@@ -80,8 +81,5 @@ class GymProbe:
 
 
 def open_pairs(observation: dict[str, Any]) -> npt.NDArray[np.bool_]:
-    """The pairs that are legal and whose item is present."""
-    legal = np.asarray(observation["legal"]).astype(bool)
-    present = np.asarray(observation["present"]).astype(bool)
-    pairs: npt.NDArray[np.bool_] = legal & present[:, None]
-    return pairs
+    """The pairs that may be picked first, as the observation has it."""
+    return legal_pairs(observation["legal"], observation["present"])

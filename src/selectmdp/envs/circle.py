@@ -22,9 +22,9 @@ from selectmdp.envs.base import (
     picked,
     picks_of,
 )
-from selectmdp.envs.circle_rules import RULES, CircleRules, Dynamics
+from selectmdp.envs.circle_rules import RULES, CircleRules, Dynamics, overlaps
 from selectmdp.envs.drawing import draw_circles
-from selectmdp.envs.greedy import greedy_discs, overlaps
+from selectmdp.envs.greedy import greedy_discs
 from selectmdp.scene import Scene
 from selectmdp.spec import SelectError, Spec, check_count
 from selectmdp.types import Action, Observation

@@ -1,4 +1,4 @@
-"""The constants of circle selection: the paper's text and its published figures differ.
+"""The constants of circle selection, and what overlaps: text and published figures differ.
 
 `figures`, the default, is how the published figures were made; where the text is silent, `text`
 takes the same values.
@@ -7,6 +7,9 @@ takes the same values.
 from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Literal
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
 
 from selectmdp.spec import SelectError
 
@@ -96,3 +99,11 @@ RULES: dict[str, CircleRules] = {
         replacement_high=0.01,
     ),
 }
+
+
+def overlaps(left: Float[Array, "*a 3"], right: Float[Array, "b 3"]) -> Bool[Array, "*a b"]:
+    """Which circles of `left` overlap which of `right`: closer than the sum of their radii."""
+    left = left[..., None, :]
+    right = right.reshape((1,) * (left.ndim - 2) + right.shape)
+    apart = jnp.square(left[..., :2] - right[..., :2]).sum(axis=-1)
+    return apart < jnp.square(jnp.maximum(left[..., 2] + right[..., 2], 0.0))

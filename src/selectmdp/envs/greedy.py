@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from selectmdp.envs.circle_rules import overlaps
 from selectmdp.iterative import best_pair
 from selectmdp.types import Action
 
@@ -79,11 +80,3 @@ def greedy_hunt(
     start = (jnp.ones(ends.shape[0], bool), jnp.zeros(preys.shape[0], jnp.int32))
     _, action = jax.lax.scan(phase, start, None, length=num_select)
     return action
-
-
-def overlaps(left: Float[Array, "*a 3"], right: Float[Array, "b 3"]) -> Bool[Array, "*a b"]:
-    """Which circles of `left` overlap which of `right`: closer than the sum of their radii."""
-    left = left[..., None, :]
-    right = right.reshape((1,) * (left.ndim - 2) + right.shape)
-    apart = jnp.square(left[..., :2] - right[..., :2]).sum(axis=-1)
-    return apart < jnp.square(jnp.maximum(left[..., 2] + right[..., 2], 0.0))

@@ -113,7 +113,7 @@ class SelectGymEnv(gymnasium.Env[Arrays, Arrays]):
         return self._running
 
     def _show(self, observation: Observation) -> Arrays:
-        self.action_space.legal = legal_pairs(observation)
+        self.action_space.legal = legal_pairs(observation.legal, observation.present)
         if offers(self.env, "legal_after") is not None:
             self.action_space.legal_after = partial(self._compiled.legal_after, observation)
         return to_arrays(observation, self.observation_space)
@@ -187,11 +187,10 @@ def draw_words(rng: np.random.Generator) -> npt.NDArray[np.uint32]:
     return rng.integers(2**32, size=2, dtype=np.uint32)
 
 
-def legal_pairs(observation: Observation) -> npt.NDArray[np.bool_]:
+def legal_pairs(legal: Any, present: Any) -> npt.NDArray[np.bool_]:
     """The pairs [… N, C] that are legal and whose item is present."""
-    legal: npt.NDArray[np.bool_] = np.asarray(observation.legal)
-    present: npt.NDArray[np.bool_] = np.asarray(observation.present)
-    return legal & present[..., None]
+    pairs: npt.NDArray[np.bool_] = np.asarray(legal, bool) & np.asarray(present, bool)[..., None]
+    return pairs
 
 
 def to_arrays(observation: Observation, space: spaces.Dict) -> Arrays:

@@ -4,7 +4,7 @@ Autoreset mode is SAME_STEP: when a sub-environment's episode ends, that same st
 observation of its next episode, and `info["final_obs"][i]` holds the last one of the ended episode
 (`info["_final_obs"]` says where), as in Gymnasium's `SyncVectorEnv`. Rewards, terminations and
 truncations are those of the ended episode. Sub-environment i under seed s is the single environment
-under seed s + i.
+under seed s + i, up to rounding: it is another compiled program.
 """
 
 from functools import partial
@@ -158,7 +158,7 @@ class SelectVectorEnv(VectorEnv[Arrays, Arrays, npt.NDArray[Any]]):
 
     def _show(self, observation: Observation) -> Arrays:
         self._observation = observation
-        self.action_space.legal = legal_pairs(observation)
+        self.action_space.legal = legal_pairs(observation.legal, observation.present)
         if self._compiled.legal_after is not None:
             self.action_space.legal_after = partial(self._compiled.legal_after, observation)
         return to_arrays(observation, self.observation_space)
