@@ -12,9 +12,9 @@ import pytest
 
 from selectmdp.check import CheckReport, check_select_env, load_factory
 from selectmdp.envs import Circle, PredatorPrey
-from selectmdp.envs.base import picked
 from selectmdp.interop.gymnasium import SelectGymEnv
 from selectmdp.interop.spaces import SelectSpace, check_action, observation_space
+from selectmdp.iterative import picked
 from selectmdp.spec import SelectError, Spec
 from selectmdp.types import Action, Observation
 

@@ -60,23 +60,25 @@ def the_first(
 
 choose = jax.jit(iterative.choose)
 expand = jax.jit(iterative.expand)
-selections = jax.jit(iterative.selections, static_argnums=1)
+selections = jax.jit(iterative.selections)
 run_first = jax.jit(lambda key, seen: unroll(key, seen, the_first, 3))
 run_random = jax.jit(partial(unroll, chooser=iterative.random_choice), static_argnames="num_select")
 
 
 def test_nothing_is_chosen_in_phase_0() -> None:
     start = empty(3)
-    assert start.chosen.tolist() == [False, False, False]
-    assert start.command.tolist() == [0, 0, 0]
+    assert start.picks.items.tolist() == [-1, -1, -1]
+    assert start.picks.commands.tolist() == [0, 0, 0]
     assert int(start.phase) == 0
 
 
 def test_choosing_an_item_removes_it_from_later_phases() -> None:
     seen = observation(3, 2)
-    after = choose(empty(3), jnp.asarray(1), jnp.asarray(1))
-    assert after.chosen.tolist() == [False, True, False]
-    assert after.command.tolist() == [0, 1, 0]
+    after = choose(empty(2), jnp.asarray(1), jnp.asarray(1))
+    assert after.picks.items.tolist() == [1, -1]
+    assert after.picks.commands.tolist() == [1, 0]
+    assert iterative.picked(after.picks, 3).tolist() == [False, True, False]
+    assert iterative.command_of_item(after.picks, 3).tolist() == [0, 1, 0]
     assert int(after.phase) == 1
     assert legal(seen, after).tolist() == [[True, True], [False, False], [True, True]]
 
@@ -84,8 +86,9 @@ def test_choosing_an_item_removes_it_from_later_phases() -> None:
 def test_choosing_item_minus_1_chooses_nothing() -> None:
     before = choose(empty(3), jnp.asarray(2), jnp.asarray(1))
     after = choose(before, jnp.asarray(-1), jnp.asarray(1))
-    assert after.chosen.tolist() == [False, False, True]
-    assert after.command.tolist() == [0, 0, 1]
+    assert after.picks.items.tolist() == [2, -1, -1]
+    assert after.picks.commands.tolist() == [1, 0, 0]
+    assert iterative.picked(after.picks, 4).tolist() == [False, False, True, False]
     assert int(after.phase) == 2
 
 
@@ -103,11 +106,7 @@ def test_an_unrolled_chooser_sees_its_earlier_picks() -> None:
     assert picks.items.tolist() == [0, 1, 2]
     assert picks.commands.tolist() == [0, 0, 0]
     assert selection.phase.tolist() == [0, 1, 2]
-    assert selection.chosen.tolist() == [
-        [False, False, False, False],
-        [True, False, False, False],
-        [True, True, False, False],
-    ]
+    assert selection.picks.items.tolist() == [[-1, -1, -1], [0, -1, -1], [0, 1, -1]]
     assert mask.sum(axis=(1, 2)).tolist() == [8, 6, 4]
 
 
@@ -206,12 +205,8 @@ def test_one_step_of_three_picks_becomes_three_phases() -> None:
     assert phases.last.tolist() == [False, False, True]
     assert phases.taken.tolist() == [True, True, True]
     assert phases.selection.phase.tolist() == [0, 1, 2]
-    assert phases.selection.chosen.astype(int).tolist() == [
-        [0, 0, 0, 0],
-        [0, 0, 1, 0],
-        [1, 0, 1, 0],
-    ]
-    assert phases.selection.command.tolist() == [[0, 0, 0, 0], [0, 0, 1, 0], [0, 0, 1, 0]]
+    assert phases.selection.picks.items.tolist() == [[-1, -1, -1], [2, -1, -1], [2, 0, -1]]
+    assert phases.selection.picks.commands.tolist() == [[0, 0, 0], [1, 0, 0], [1, 0, 0]]
 
 
 def test_before_the_last_pick_the_same_observation_follows_and_then_the_next_one() -> None:
@@ -219,12 +214,8 @@ def test_before_the_last_pick_the_same_observation_follows_and_then_the_next_one
     assert phases.observation.items[:, 0, 0].tolist() == [1.0, 1.0, 1.0]
     assert phases.next_observation.items[:, 0, 0].tolist() == [1.0, 1.0, 7.0]
     assert phases.next_selection.phase.tolist() == [1, 2, 0]
-    assert phases.next_selection.chosen.astype(int).tolist() == [
-        [0, 0, 1, 0],
-        [1, 0, 1, 0],
-        [0, 0, 0, 0],
-    ]
-    assert phases.next_selection.command.tolist() == [[0, 0, 1, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
+    assert phases.next_selection.picks.items.tolist() == [[2, -1, -1], [2, 0, -1], [-1, -1, -1]]
+    assert phases.next_selection.picks.commands.tolist() == [[1, 0, 0], [1, 0, 0], [0, 0, 0]]
 
 
 def test_where_the_picks_end_early_the_last_one_taken_gets_the_reward() -> None:
@@ -235,7 +226,7 @@ def test_where_the_picks_end_early_the_last_one_taken_gets_the_reward() -> None:
     assert phases.taken.tolist() == [True, True, False]
     assert phases.next_observation.items[:2, 0, 0].tolist() == [1.0, 7.0]
     assert phases.next_selection.phase[:2].tolist() == [1, 0]
-    assert phases.next_selection.chosen[1].tolist() == [False] * 4
+    assert phases.next_selection.picks.items[1].tolist() == [-1] * 3
 
 
 def test_where_nothing_was_picked_no_phase_is_taken() -> None:
@@ -272,8 +263,8 @@ def test_choosing_the_picks_one_after_the_other_gives_the_expanded_selections(
     seen = observation(6, 2, rng.random((6, 2)) < density)
     picks, _ = run_random(jax.random.key(seed), seen, num_select=4)
     phases = expand(Transition(seen, picks, *jnp.asarray([1.5, 0.9]), jnp.asarray(False), seen))
-    stacked = selections(picks, 6)
-    one_by_one = empty(6)
+    stacked = selections(picks)
+    one_by_one = empty(4)
     for k in range(4):
         for rows in (phases.selection, stacked):
             jax.tree.map(
@@ -286,7 +277,7 @@ def test_choosing_the_picks_one_after_the_other_gives_the_expanded_selections(
     taken = np.asarray(phases.taken)
     assert float(phases.reward.sum()) == pytest.approx(1.5 if taken.any() else 0.0)
     assert float(jnp.prod(phases.discount)) == pytest.approx(0.9 if taken.any() else 1.0)
-    assert one_by_one.chosen.tolist() == [item in picks.items.tolist() for item in range(6)]
+    assert one_by_one.picks.items.tolist() == picks.items.tolist()
 
 
 def test_walking_the_phases_one_by_one_makes_the_same_step_of_the_world() -> None:
@@ -296,7 +287,7 @@ def test_walking_the_phases_one_by_one_makes_the_same_step_of_the_world() -> Non
     state = env.reset(reset_key)
     seen = env.observe(state)
     at_once = iterative.random_action(act_key, env, seen)
-    selection, picks = empty(5), []
+    selection, picks = empty(3), []
     for phase_key in jax.random.split(act_key, 3):
         item, command, _ = iterative.random_choice(
             phase_key, seen, selection, legal(seen, selection)

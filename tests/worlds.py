@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from selectmdp.envs.base import command_of_item, picked
+from selectmdp.iterative import command_of_item, picked
 from selectmdp.spec import Spec
 from selectmdp.types import Action, Observation
 

@@ -27,9 +27,8 @@ LegalAfter = Callable[
 class Selection(NamedTuple):
     """What earlier phases of a step chose."""
 
-    chosen: Bool[Array, " N"]
-    command: Int[Array, " N"]
-    """The command of each chosen item, 0 elsewhere."""
+    picks: Action
+    """The picks so far in their order, item −1 from there on."""
     phase: Int[Array, ""]
 
 
@@ -56,34 +55,48 @@ Chooser = Callable[
 ]
 
 
-def empty(num_items: int) -> Selection:
+def empty(num_select: int) -> Selection:
     """The selection of phase 0."""
     return Selection(
-        chosen=jnp.zeros(num_items, bool),
-        command=jnp.zeros(num_items, jnp.int32),
+        picks=Action(
+            items=jnp.full(num_select, -1, jnp.int32),
+            commands=jnp.zeros(num_select, jnp.int32),
+        ),
         phase=jnp.zeros((), jnp.int32),
     )
 
 
 def choose(selection: Selection, item: Int[Array, ""], command: Int[Array, ""]) -> Selection:
     """The selection after one more pick; item −1 picks nothing. The phase goes on by one."""
-    hit = jnp.arange(selection.chosen.shape[0]) == item
-    return Selection(
-        chosen=selection.chosen | hit,
-        command=jnp.where(hit, command, selection.command),
-        phase=selection.phase + 1,
+    items, commands = selection.picks
+    now = jnp.arange(items.shape[0]) == selection.phase
+    picks = Action(
+        items=jnp.where(now, item, items),
+        commands=jnp.where(now & (item >= 0), command, commands),
     )
+    return Selection(picks, selection.phase + 1)
+
+
+def picked(picks: Action, num_items: int) -> Bool[Array, " N"]:
+    """Which items are picked; a pick of −1 picks nothing."""
+    return _hits(picks, num_items).any(axis=0)
+
+
+def command_of_item(picks: Action, num_items: int) -> Int[Array, " N"]:
+    """The command that each item receives, 0 for those not picked."""
+    return jnp.where(_hits(picks, num_items), picks.commands[:, None], 0).sum(axis=0)
 
 
 def legal(
     observation: Observation, selection: Selection, legal_after: LegalAfter | None = None
 ) -> Bool[Array, "N C"]:
     """Which pairs may be chosen now: legal, present, and the item not chosen before."""
-    open_items = observation.present & ~selection.chosen
-    mask = observation.legal & open_items[:, None]
+    num_items = observation.present.shape[0]
+    chosen = picked(selection.picks, num_items)
+    mask = observation.legal & (observation.present & ~chosen)[:, None]
     if legal_after is None:
         return mask
-    return mask & legal_after(observation, selection.chosen, selection.command)
+    return mask & legal_after(observation, chosen, command_of_item(selection.picks, num_items))
 
 
 def unroll(
@@ -107,29 +120,29 @@ def unroll(
         command = jnp.where(possible, command, 0).astype(jnp.int32)
         return choose(selection, item, command), (Action(item, command), aside)
 
-    start = empty(observation.present.shape[0])
+    start = empty(num_select)
     _, (action, aside) = jax.lax.scan(phase, start, jax.random.split(key, num_select))
     return action, aside
 
 
-def selections(action: Action, num_items: int) -> Selection:
+def selections(action: Action) -> Selection:
     """The selection before each of the K phases and after the last, stacked: [K + 1, …]."""
-
-    def phase(selection: Selection, pick: Action) -> tuple[Selection, Selection]:
-        after = choose(selection, pick.items, pick.commands)
-        return after, after
-
-    start = empty(num_items)
-    _, after = jax.lax.scan(phase, start, action)
-    return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), start, after)
+    num_select = action.items.shape[0]
+    phases = jnp.arange(num_select + 1, dtype=jnp.int32)
+    made = jnp.arange(num_select)[None] < phases[:, None]
+    made &= (action.items >= 0)[None]
+    picks = Action(
+        items=jnp.where(made, action.items[None], -1),
+        commands=jnp.where(made, action.commands[None], 0),
+    )
+    return Selection(picks, phases)
 
 
 def expand(transition: Transition) -> PhaseTransition:
     """The K phase transitions of one S-MDP step, stacked on a leading axis (eq. 1)."""
     action = transition.action
     num_select = action.items.shape[0]
-    num_items = transition.observation.present.shape[0]
-    stacked = selections(action, num_items)
+    stacked = selections(action)
     taken = action.items >= 0
     last = is_last(action.items)
 
@@ -142,7 +155,7 @@ def expand(transition: Transition) -> PhaseTransition:
 
     observation = jax.tree.map(per_phase, transition.observation)
     following = jax.tree.map(per_phase, transition.next_observation)
-    nothing = jax.tree.map(per_phase, empty(num_items))
+    nothing = jax.tree.map(per_phase, empty(num_select))
     return PhaseTransition(
         observation=observation,
         selection=jax.tree.map(lambda rows: rows[:-1], stacked),
@@ -191,3 +204,8 @@ def random_action(key: Key[Array, ""], env: Any, observation: Observation) -> Ac
     after = getattr(env, "legal_after", None)
     action, _ = unroll(key, observation, random_choice, spec.num_select, after)
     return action
+
+
+def _hits(picks: Action, num_items: int) -> Bool[Array, "K N"]:
+    # Comparing is faster than scattering for the few picks there are, and −1 hits nothing.
+    return picks.items[:, None] == jnp.arange(num_items)[None]

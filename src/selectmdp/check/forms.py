@@ -13,7 +13,6 @@ import jax.numpy as jnp
 from selectmdp.check.probe import JaxProbe
 from selectmdp.check.report import Wrong, told
 from selectmdp.envs.base import offers
-from selectmdp.iterative import empty
 from selectmdp.spec import SelectError, Spec, check_count
 from selectmdp.types import Observation
 
@@ -145,10 +144,12 @@ def legal_after_form(probe: JaxProbe) -> str:
     legal_after = offers(probe.env, "legal_after")
     if legal_after is None:
         return "not offered: what is legal stays legal until its item is picked"
-    nothing = empty(probe.env.spec.num_items)
+    num_items = probe.env.spec.num_items
+    chosen = jax.ShapeDtypeStruct((num_items,), jnp.bool_)
+    command = jax.ShapeDtypeStruct((num_items,), jnp.int32)
     with _blame("legal_after", "jax.jit"):
-        mask = jax.eval_shape(legal_after, probe.form.observation, nothing.chosen, nothing.command)
-    shape = (probe.env.spec.num_items, probe.env.spec.num_commands)
+        mask = jax.eval_shape(legal_after, probe.form.observation, chosen, command)
+    shape = (num_items, probe.env.spec.num_commands)
     if getattr(mask, "shape", None) != shape or mask.dtype != jnp.bool_:
         raise Wrong(f"`legal_after` gives {mask}: it must be a bool array of shape {shape}")
     return "legal_after gives a mask of all pairs"

@@ -71,7 +71,7 @@ def discount(probe: JaxProbe) -> str:
 
 def legal_mask(probe: JaxProbe) -> str:
     """Something is legal at some time."""
-    env, nothing = probe.env, empty(probe.env.spec.num_items)
+    env, nothing = probe.env, empty(probe.env.spec.num_select)
 
     def open_pairs(observation: Observation) -> Bool[Array, "N C"]:
         return legal(observation, nothing, offers(env, "legal_after"))
@@ -92,7 +92,7 @@ def legal_after(probe: JaxProbe) -> str:
         raise NotChecked("the environment offers no legal_after")
 
     def masks(observation: Observation, action: Action) -> Bool[Array, "K+1 N C"]:
-        stacked = selections(action, probe.env.spec.num_items)
+        stacked = selections(action)
         return jax.vmap(lambda selection: legal(observation, selection, rule))(stacked)
 
     def legal_in_order(observation: Observation, action: Action) -> Bool[Array, " K"]:
@@ -100,7 +100,7 @@ def legal_after(probe: JaxProbe) -> str:
             fine = legal(observation, selection, rule)[pick.items, pick.commands]
             return choose(selection, *pick), fine | (pick.items < 0)
 
-        return jax.lax.scan(phase, empty(probe.env.spec.num_items), action)[1]
+        return jax.lax.scan(phase, empty(probe.env.spec.num_select), action)[1]
 
     observations, actions = probe.trail.observation, probe.trail.action
     stacked = np.asarray(jax.jit(jax.vmap(masks))(observations, actions))

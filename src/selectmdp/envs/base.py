@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key
+from jaxtyping import Array, Float, Int, Key
 
 from selectmdp.spec import SelectError, Spec
 from selectmdp.types import Action, Observation
@@ -69,16 +69,6 @@ def everything_legal(
     )
 
 
-def picked(action: Action, num_items: int) -> Bool[Array, " N"]:
-    """Which items an action picks; a pick of −1 picks nothing."""
-    return _hits(action, num_items).any(axis=0)
-
-
-def command_of_item(action: Action, num_items: int) -> Int[Array, " N"]:
-    """The command that each item receives, 0 for those not picked."""
-    return jnp.where(_hits(action, num_items), action.commands[:, None], 0).sum(axis=0)
-
-
 def picks_of(action: Action | None) -> list[tuple[int, int]]:
     """The picks of one action on the host, as (item, command); none for None."""
     if action is None:
@@ -106,8 +96,3 @@ def directions(commands: tuple[str, ...]) -> Int[Array, "C 2"]:
 
 def _names() -> str:
     return ", ".join(DIRECTIONS)
-
-
-def _hits(action: Action, num_items: int) -> Bool[Array, "K N"]:
-    # Comparing is faster than scattering for the few picks there are, and −1 hits nothing.
-    return action.items[:, None] == jnp.arange(num_items)[None]

@@ -16,15 +16,14 @@ from selectmdp import draws
 from selectmdp.envs.base import (
     DIRECTIONS,
     check_commands,
-    command_of_item,
     directions,
     everything_legal,
-    picked,
     picks_of,
 )
 from selectmdp.envs.circle_rules import RULES, CircleRules, Dynamics, overlaps
 from selectmdp.envs.drawing import draw_circles
 from selectmdp.envs.greedy import greedy_discs
+from selectmdp.iterative import command_of_item, picked
 from selectmdp.scene import Scene
 from selectmdp.spec import SelectError, Spec, check_count
 from selectmdp.types import Action, Observation

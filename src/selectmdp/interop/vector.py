@@ -185,12 +185,11 @@ class Stepped(NamedTuple):
 
 def obeys(env: SelectEnv, observation: Observation, action: Action) -> Bool[Array, ""]:
     """Whether each pick was legal when made, and −1 only where nothing was."""
-    num_items = env.spec.num_items
 
     def open_pairs(selection: iterative.Selection) -> Bool[Array, "N C"]:
         return iterative.legal(observation, selection, offers(env, "legal_after"))
 
-    before = jax.tree.map(lambda rows: rows[:-1], iterative.selections(action, num_items))
+    before = jax.tree.map(lambda rows: rows[:-1], iterative.selections(action))
     pairs = jax.vmap(open_pairs)(before)
     picked = pairs[jnp.arange(env.spec.num_select), action.items, action.commands]
     return jnp.where(action.items >= 0, picked, ~pairs.any(axis=(1, 2))).all()
