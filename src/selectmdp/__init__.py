@@ -17,14 +17,18 @@ _ROOMS = {
     "CircleRules": "envs",
     "Evaluation": "evaluation",
     "Observation": "types",
+    "Policy": "policy",
     "PredatorPrey": "envs",
     "SelectEnv": "envs",
     "SelectError": "spec",
     "Spec": "spec",
+    "TrainResult": "training",
     "Transition": "types",
     "check_select_env": "check",
     "evaluate": "evaluation",
+    "load": "runs",
     "make": "tasks",
+    "train": "training",
 }
 
 __all__ = ["__version__", *_ROOMS]

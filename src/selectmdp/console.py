@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -25,11 +25,15 @@ def progress(title: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table for people; numbers are right-aligned."""
+def table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], wrap: bool = False
+) -> None:
+    """A table for people; numbers are right-aligned; with `wrap` the last column is text."""
     grid = Table(title=title, title_justify="left")
     for index, column in enumerate(columns):
-        grid.add_column(column, justify="left" if index == 0 else "right", no_wrap=True)
+        text = wrap and index == len(columns) - 1
+        justify: JustifyMethod = "left" if index == 0 or text else "right"
+        grid.add_column(column, justify=justify, no_wrap=not text)
     for row in rows:
         grid.add_row(*row)
     out.print(grid)

@@ -4,7 +4,7 @@ Episode e of seed s starts in the same state and meets the same chance under eve
 the policies' own picks allow, so that differences between policies are differences of policies.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,9 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from selectmdp.references import Actor, reference
+from selectmdp.references import reference
 from selectmdp.spec import SelectError, check_count, check_seed
 from selectmdp.tasks import describe
+from selectmdp.types import Action, Observation
+
+Progress = Callable[[int, int], None]
+ParametricActor = Callable[[Any, Key[Array, ""], Any, Observation], Action]
 
 PIECE = 25
 """Steps compiled into one call: progress can be shown and Ctrl-C heard between two."""
@@ -55,37 +59,58 @@ class _Episode(NamedTuple):
     steps: Float[Array, ""]
 
 
+class Evaluator:
+    """Episodes on one world under one way to act; compiled once, parameters are passed in."""
+
+    def __init__(self, env: Any, act: ParametricActor) -> None:
+        if not hasattr(env, "spec"):
+            raise SelectError(f"env={env!r}: give a world, such as selectmdp.make('circle')")
+        self.env = env
+        self._start = jax.jit(jax.vmap(partial(_begin, env)))
+        piece = jax.vmap(partial(_go_on, env, act), in_axes=(None, 0, None, None))
+        self._piece = jax.jit(piece)
+
+    def __call__(
+        self,
+        params: Any = None,
+        *,
+        episodes: int = 20,
+        seed: int = 0,
+        steps: int | None = None,
+        progress: Progress = lambda done, total: None,
+    ) -> Evaluation:
+        """Mean reward of a step; `steps` of an episode are the time limit unless given."""
+        check_episodes(episodes)
+        length, seed = episode_steps(self.env, steps), check_seed(seed)
+        keys = jax.vmap(partial(jax.random.fold_in, jax.random.key(seed)))(jnp.arange(episodes))
+        running = self._start(keys)
+        for first in range(0, length, PIECE):
+            running = jax.block_until_ready(self._piece(params, running, first, length))
+            progress(min(first + PIECE, length), length)
+        rewards = np.asarray(running.total) / np.asarray(running.steps)
+        return summary(rewards, length, seed, describe(self.env))
+
+
 def evaluate(
     env: Any,
-    policy: Actor | str = "random",
+    policy: Any = "random",
     *,
     episodes: int = 20,
     seed: int = 0,
     steps: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = lambda done, total: None,
 ) -> Evaluation:
-    """Mean reward of a step under a policy: a reference's name, or an `Actor`.
+    """Mean reward of a step under a policy: a trained one, a reference's name, or an `Actor`.
 
     `steps` of an episode are the world's time limit unless given; `progress` hears (done, all).
     """
-    if not hasattr(env, "spec"):
-        raise SelectError(f"env={env!r}: give a world, such as selectmdp.make('circle')")
-    if check_count("episodes", episodes) < 1:
-        raise SelectError(f"episodes={episodes}: must be at least 1")
-    length, seed = _episode_steps(env, steps), check_seed(seed)
-    actor = reference(policy, env) if isinstance(policy, str) else policy
+    actor: Any = reference(policy, env) if isinstance(policy, str) else policy
+    if hasattr(actor, "actor"):  # a trained policy, which may have learned on other sizes
+        actor = actor.actor(env)
     if not callable(actor):
         raise SelectError(f"policy={policy!r}: give a name, or (key, state, observation) → Action")
-    keys = jax.vmap(partial(jax.random.fold_in, jax.random.key(seed)))(jnp.arange(episodes))
-    start = jax.jit(jax.vmap(partial(_begin, env)))
-    piece = jax.jit(jax.vmap(partial(_go_on, env, actor), in_axes=(0, None, None)))
-    running = start(keys)
-    for first in range(0, length, PIECE):
-        running = piece(running, first, length)
-        if progress is not None:
-            jax.block_until_ready(running)
-            progress(min(first + PIECE, length), length)
-    return _summary(env, np.asarray(running.total) / np.asarray(running.steps), length, seed)
+    evaluator = Evaluator(env, lambda _, *seen: actor(*seen))
+    return evaluator(episodes=episodes, seed=seed, steps=steps, progress=progress)
 
 
 def interval95(values: Float[np.ndarray, " n"]) -> float:
@@ -98,7 +123,14 @@ def interval95(values: Float[np.ndarray, " n"]) -> float:
     return float(stats.t.ppf(0.975, len(values) - 1) * spread)
 
 
-def _episode_steps(env: Any, steps: int | None) -> int:
+def check_episodes(episodes: int) -> None:
+    """At least one."""
+    if check_count("episodes", episodes) < 1:
+        raise SelectError(f"episodes={episodes}: must be at least 1")
+
+
+def episode_steps(env: Any, steps: int | None) -> int:
+    """Steps of an episode: those asked for, or the world's time limit."""
     length = getattr(env, "time_limit", None) if steps is None else steps
     if length is None:
         raise SelectError(
@@ -114,12 +146,14 @@ def _begin(env: Any, key: Key[Array, ""]) -> _Episode:
     return _Episode(key, env.reset(reset_key), jnp.ones(()), jnp.zeros(()), jnp.zeros(()))
 
 
-def _go_on(env: Any, actor: Actor, episode: _Episode, first: Array, limit: Array) -> _Episode:
+def _go_on(
+    env: Any, act: ParametricActor, params: Any, episode: _Episode, first: Array, limit: Array
+) -> _Episode:
     """PIECE steps of one episode, or as many as are left."""
 
     def step(episode: _Episode, index: Array) -> tuple[_Episode, None]:
         key, act_key, env_key = jax.random.split(episode.key, 3)
-        action = actor(act_key, episode.state, env.observe(episode.state))
+        action = act(params, act_key, episode.state, env.observe(episode.state))
         state, reward, discount = env.step(env_key, episode.state, action)
         counts = jnp.where(index < limit, episode.alive, 0.0)
         earned = jnp.where(counts > 0, reward, 0.0)  # past its end a world may even give NaN
@@ -136,8 +170,10 @@ def _go_on(env: Any, actor: Actor, episode: _Episode, first: Array, limit: Array
     return episode
 
 
-def _summary(env: Any, rewards: np.ndarray, steps: int, seed: int) -> Evaluation:
-    world = describe(env)
+def summary(
+    rewards: Float[np.ndarray, " episodes"], steps: int, seed: int, world: Mapping[str, Any]
+) -> Evaluation:
+    """An evaluation of these mean rewards, one an episode, in a world as `describe` tells it."""
     return Evaluation(
         mean_reward=float(rewards.mean()),
         ci95=interval95(rewards),

@@ -180,14 +180,21 @@ def random_choice(
     key: Key[Array, ""], observation: Observation, selection: Selection, mask: Bool[Array, "N C"]
 ) -> tuple[Int[Array, ""], Int[Array, ""], None]:
     """A chooser that takes any legal pair with equal probability."""
+    return *random_pair(draws.uniform(key, ()), mask), None
+
+
+def random_pair(
+    number: Float[Array, ""], mask: Bool[Array, "N C"]
+) -> tuple[Int[Array, ""], Int[Array, ""]]:
+    """The legal pair at this share of the way through all of them: random if the number is."""
     # The pair of a random rank among the legal ones: one number instead of one for each pair.
     per_item = mask.sum(axis=1)
     upto = jnp.cumsum(per_item)
-    rank = jnp.floor(draws.uniform(key, ()) * upto[-1]).astype(jnp.int32)
+    rank = jnp.floor(number * upto[-1]).astype(jnp.int32)
     item = jnp.minimum((upto <= rank).sum(), mask.shape[0] - 1)
     within = rank - (upto[item] - per_item[item])
     command = jnp.minimum((jnp.cumsum(mask[item]) <= within).sum(), mask.shape[1] - 1)
-    return item, command, None
+    return item, command
 
 
 def best_pair(

@@ -34,3 +34,15 @@ def describe(env: Any) -> Mapping[str, Any]:
         "num_select": env.spec.num_select,
         "num_commands": env.spec.num_commands,
     }
+
+
+def names() -> list[str]:
+    """The worlds that `make` knows."""
+    from selectmdp.envs import WORLDS
+
+    return list(WORLDS)
+
+
+def is_known(task: str) -> bool:
+    """Whether `make` knows a world of this name."""
+    return task in names()

@@ -9,6 +9,8 @@ What only some environments know they may offer beside it; `offers` asks. Everyt
   under the same random draws as `step` with the same key;
 - `legal_after(observation, chosen, command) -> [N, C]`: which pairs stay legal after some picks,
   whatever their order;
+- `learning_reward(reward) -> reward`: the scale in which learners learn it; reports are unscaled;
+- `sort_key(observation) -> [N]`: by what sorting DQN sorts, the largest first;
 - `draw(state, action | None) -> Scene`: a picture of a state, with the picks about to be made;
 - `permute(state, order) -> state`: the same world with its items in another order;
 - `greedy(key, state) -> Action`: a heuristic to compare a policy with.

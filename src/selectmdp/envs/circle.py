@@ -139,6 +139,14 @@ class Circle:
 
         return jax.vmap(with_picks)(made)
 
+    def learning_reward(self, reward: Float[Array, ""]) -> Float[Array, ""]:
+        """Area / π, as the published code trains."""
+        return reward / jnp.pi
+
+    def sort_key(self, observation: Observation) -> Float[Array, " N"]:
+        """The radius."""
+        return observation.items[:, 2]
+
     def permute(self, state: CircleState, order: Int[Array, " N"]) -> CircleState:
         """The same circles in another order."""
         return state._replace(items=state.items[order])

@@ -147,6 +147,10 @@ class PredatorPrey:
 
         return jax.vmap(with_picks)(phases + 1)
 
+    def learning_reward(self, reward: Float[Array, ""]) -> Float[Array, ""]:
+        """(caught − 0.005) / K, as the published code trains."""
+        return (reward - 0.005) / self.num_select
+
     def permute(self, state: PredatorPreyState, order: Int[Array, " N"]) -> PredatorPreyState:
         """The same predators in another order."""
         return state._replace(predators=state.predators[order])

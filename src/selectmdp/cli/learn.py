@@ -1,0 +1,155 @@
+"""Commands that learn: `train`, the `presets` it knows, how many `parameters` an algorithm has."""
+
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from selectmdp.cli.options import DEFAULTS, Flag, World
+from selectmdp.cli.play import train_table
+
+
+def train(
+    task: Annotated[str | None, tyro.conf.Positional] = None,
+    /,
+    world: World = DEFAULTS,
+    algorithm: str | None = None,
+    preset: str | None = None,
+    steps: int | None = None,
+    seed: int | None = None,
+    out: Path | None = None,
+    resume: Flag = False,
+    evaluations: int | None = None,
+    episodes: int | None = None,
+    set: tuple[str, ...] = (),
+    json: Flag = False,
+) -> None:
+    """Train a policy; Ctrl-C saves and says how to go on.
+
+    Args:
+        task: circle, predator-prey, or the id of a Gymnasium environment with our spaces.
+        world: sizes and rules.
+        algorithm: isq-i, isq-u, isq-p, isq-i-1, vanilla, sorting, myopic, eq, eq-local, rsq, idqn
+            or idqn-own; isq-u if not given.
+        preset: how to learn; `selectmdp presets` tells what there is. paper if not given.
+        steps: environment steps, rounded up to whole chunks; 100,000 if not given.
+        seed: of everything that is random in the training; 0 if not given.
+        out: folder of the run, a new one; under runs/ if not given.
+        resume: go on with the run in --out, from its newest checkpoint; what is not given is as it
+            was.
+        evaluations: how often the policy is evaluated on the way; 20 if not given.
+        episodes: of the evaluation at the end; 20 if not given.
+        set: settings of the preset to change, as name=value; `selectmdp presets` lists them.
+        json: print one object instead of a table.
+    """
+    from selectmdp import console, settings
+    from selectmdp.learners.presets import preset as named
+    from selectmdp.signals import Stopped
+    from selectmdp.training import DEFAULTS as USUAL
+    from selectmdp.training import train as run
+
+    changes = settings.parsed(named(preset or USUAL["preset"]).settings, set)
+    try:
+        result = run(
+            task,
+            algorithm=algorithm,
+            preset=preset,
+            steps=steps,
+            seed=seed,
+            out=out,
+            resume=resume,
+            evaluations=evaluations,
+            episodes=episodes,
+            settings=changes,
+            **asdict(world),
+        )
+    except Stopped as stopped:
+        console.aside.print(f"selectmdp: {stopped}", soft_wrap=True)
+        raise SystemExit(128 + stopped.signal_number) from None
+    if json:
+        console.as_json(result.to_json())
+        return
+    train_table(result)
+    console.out.print(f"curve: {result.folder / 'curve.png'}", soft_wrap=True)
+    console.out.print(
+        f"next: selectmdp evaluate {result.folder} --num-items {2 * result.policy.spec.num_items}",
+        soft_wrap=True,
+    )
+
+
+def presets(json: Flag = False) -> None:
+    """The presets of `train`, with every setting, its default and what it means.
+
+    Args:
+        json: print one object instead of tables.
+    """
+    from selectmdp import console
+    from selectmdp.learners.presets import PRESETS
+
+    told: dict[str, Any] = {
+        name: {
+            "about": each.about,
+            "settings": {
+                part.name: {"default": part.default, "about": part.metadata["about"]}
+                for part in fields(each.settings)
+            },
+        }
+        for name, each in PRESETS.items()
+    }
+    if json:
+        console.as_json(told)
+        return
+    for name, each in told.items():
+        rows = [
+            (setting, str(part["default"]), part["about"])
+            for setting, part in each["settings"].items()
+        ]
+        columns = ("setting", "default", "what it is")
+        console.table(f"{name}: {each['about']}", columns, rows, wrap=True)
+
+
+def parameters(
+    task: Annotated[str, tyro.conf.Positional] = "circle",
+    /,
+    num_items: tuple[int, ...] = (25, 50, 100, 200),
+    num_select: tuple[int, ...] = (3, 6, 12),
+    json: Flag = False,
+) -> None:
+    """How many numbers each way to share has to learn, over N and K.
+
+    Args:
+        task: circle or predator-prey.
+        num_items: values of N.
+        num_select: values of K.
+        json: print one object instead of a table.
+    """
+    import jax
+
+    from selectmdp import agent, console, tasks
+    from selectmdp.nets.base import count
+
+    rows: list[dict[str, Any]] = []
+    for items in num_items:
+        for picks in num_select:
+            env = tasks.make(task, num_items=items, num_select=picks)
+            for name in GROWTH:
+                made = agent.make(name, env)
+                learned = count(jax.eval_shape(made.init, jax.random.key(0)))
+                rows.append({"algorithm": name, "N": items, "K": picks, "parameters": learned})
+    if json:
+        console.as_json({"task": task, "growth": GROWTH, "rows": rows})
+        return
+    columns = [f"{name}, {growth}" for name, growth in GROWTH.items()]
+    cells: dict[tuple[int, int], list[str]] = {}
+    for row in rows:
+        cells.setdefault((row["N"], row["K"]), []).append(f"{row['parameters']:,}")
+    console.table(
+        f"parameters to learn on {task}",
+        ("N, K", *columns),
+        [(f"{items}, {picks}", *told) for (items, picks), told in cells.items()],
+    )
+
+
+GROWTH = {"vanilla": "O(N²K)", "isq-i": "O(K)", "isq-p": "1 … K sets", "isq-u": "O(1)"}
+"""How the parameters of an algorithm grow."""

@@ -1,0 +1,183 @@
+"""Where a learner meets a world: acting, stepping, storing and updating as one compiled chunk.
+
+A chunk is a fixed number of steps; between two of them plain Python looks at the clock, evaluates,
+saves. The state of a run is one tree of arrays, so a checkpoint of it resumes bit for bit.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key
+
+from selectmdp.envs.base import offers
+from selectmdp.learners.base import Learner
+from selectmdp.types import Action, Observation, Transition
+
+
+class Running(NamedTuple):
+    """A run between two chunks."""
+
+    key: Key[Array, ""]
+    step: Int[Array, ""]
+    """Steps made so far, over all environments."""
+    worlds: Any
+    """Environment states [E, …]."""
+    ages: Int[Array, " E"]
+    """Steps of each episode so far."""
+    learner: Any
+
+
+class ChunkReport(NamedTuple):
+    """What a chunk measured, as numbers."""
+
+    reward: float
+    """Mean of a step, unscaled."""
+    loss: float
+    """Mean over updates; NaN where there was none."""
+    updates: int
+    """How many rounds of acting were followed by learning."""
+
+
+class Engine(Protocol):
+    """Runs a learner on some kind of world."""
+
+    def start(self) -> Running:
+        """Fresh worlds, fresh parameters."""
+        ...
+
+    def like(self) -> Running:
+        """Shapes and types of a run's state, to read a checkpoint by."""
+        ...
+
+    def run(self, running: Running) -> tuple[Running, ChunkReport]:
+        """One chunk, then what the learner has to do between two."""
+        ...
+
+    def boundary(self, running: Running) -> Running:
+        """What is saved, and gone on from, at a checkpoint."""
+        ...
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A learner on a JAX world: everything in one compiled call."""
+
+    env: Any
+    learner: Learner
+    seed: int
+
+    def start(self) -> Running:
+        """Fresh worlds, fresh parameters."""
+        return self._start(jax.random.key(self.seed))
+
+    def like(self) -> Running:
+        """Shapes and types alone."""
+        return jax.eval_shape(self._start, jax.random.key(self.seed))
+
+    def run(self, running: Running) -> tuple[Running, ChunkReport]:
+        """One chunk, then what the learner has to do between two."""
+        running, (reward, loss, updates) = self._chunk(running)
+        report = ChunkReport(float(reward), float(loss), int(updates))
+        after = self.learner.between(running.learner, int(running.step))
+        return running._replace(learner=after), report
+
+    def boundary(self, running: Running) -> Running:
+        """The state as it is: episodes go on where they were."""
+        return running
+
+    @cached_property
+    def _start(self) -> Any:
+        def start(key: Key[Array, ""]) -> Running:
+            key, reset_key, init_key = jax.random.split(key, 3)
+            worlds = jax.vmap(self.env.reset)(jax.random.split(reset_key, self.learner.num_envs))
+            example = jax.vmap(lambda observation: blank(observation, self.env.spec.num_select))(
+                jax.vmap(self.env.observe)(worlds)
+            )
+            return Running(
+                key=key,
+                step=jnp.zeros((), jnp.int32),
+                worlds=worlds,
+                ages=jnp.zeros(self.learner.num_envs, jnp.int32),
+                learner=self.learner.init(init_key, example),
+            )
+
+        return jax.jit(start)
+
+    @cached_property
+    def _chunk(self) -> Any:
+        per_round = self.learner.num_envs * self.learner.rollout
+
+        def one_round(running: Running, _: None) -> tuple[Running, tuple[Array, Array, Array]]:
+            key, learn_key, play_key = jax.random.split(running.key, 3)
+            play_keys = jax.random.split(play_key, self.learner.rollout)
+            running, (steps, rewards) = jax.lax.scan(self._step, running, play_keys)
+            step = running.step + per_round
+            learner, loss, updated = self.learner.learn(learn_key, running.learner, steps, step)
+            running = running._replace(key=key, step=step, learner=learner)
+            return running, (rewards.mean(), loss, updated)
+
+        def chunk(running: Running) -> tuple[Running, tuple[Array, Array, Array]]:
+            rounds = self.learner.chunk // per_round
+            running, (rewards, losses, updated) = jax.lax.scan(one_round, running, None, rounds)
+            updates = updated.sum()
+            return running, (rewards.mean(), losses.sum() / updates, updates)
+
+        return jax.jit(chunk, donate_argnums=0)
+
+    def _step(
+        self, running: Running, key: Key[Array, ""]
+    ) -> tuple[Running, tuple[Transition, Float[Array, " E"]]]:
+        """One step of every environment; where an episode ends, the next begins."""
+        act_key, env_key, reset_key = jax.random.split(key, 3)
+        num_envs = self.learner.num_envs
+        observation = jax.vmap(self.env.observe)(running.worlds)
+        action = self.learner.act(act_key, running.learner, observation, running.step)
+        worlds, reward, alive = jax.vmap(self.env.step)(
+            jax.random.split(env_key, num_envs), running.worlds, action
+        )
+        ages = running.ages + 1
+        limit = offers(self.env, "time_limit")
+        terminated = alive == 0
+        truncated = (ages >= limit) & ~terminated if limit else jnp.zeros(num_envs, bool)
+        transition = Transition(
+            observation=observation,
+            action=action,
+            reward=jax.vmap(learning_reward(self.env))(reward),
+            discount=alive * self.learner.discount,
+            truncated=truncated,
+            next_observation=jax.vmap(self.env.observe)(worlds),
+        )
+        ended = terminated | truncated
+
+        def restarted() -> Any:
+            fresh = jax.vmap(self.env.reset)(jax.random.split(reset_key, num_envs))
+            return jax.tree.map(partial(_where, ended), fresh, worlds)
+
+        worlds = jax.lax.cond(ended.any(), restarted, lambda: worlds)
+        running = running._replace(worlds=worlds, ages=jnp.where(ended, 0, ages))
+        return running, (transition, reward)
+
+
+def learning_reward(env: Any) -> Any:
+    """The scale in which a world's reward is learned: its own, or the reward as it is."""
+    return offers(env, "learning_reward") or (lambda reward: reward)
+
+
+def blank(observation: Observation, num_select: int) -> Transition:
+    """A transition of the right shapes, in which nothing happens."""
+    nothing = jnp.zeros(num_select, jnp.int32)
+    return Transition(
+        observation=observation,
+        action=Action(nothing - 1, nothing),
+        reward=jnp.zeros(()),
+        discount=jnp.zeros(()),
+        truncated=jnp.zeros((), bool),
+        next_observation=observation,
+    )
+
+
+def _where(mask: Array, left: Array, right: Array) -> Array:
+    return jnp.where(mask.reshape(mask.shape + (1,) * (left.ndim - 1)), left, right)

@@ -1,0 +1,249 @@
+"""Stepping host environments under a compiled learner, and evaluating on them.
+
+A host environment's state cannot be saved. So at a checkpoint all episodes are cut short and begin
+anew from a seed made of the run's seed and the step, in a run that goes on and in one that resumes.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import AutoresetMode, VectorEnv
+from jaxtyping import Array, Int, Key
+
+from selectmdp.engines import ChunkReport, Running, blank, learning_reward
+from selectmdp.evaluation import (
+    Evaluation,
+    ParametricActor,
+    Progress,
+    check_episodes,
+    episode_steps,
+    summary,
+)
+from selectmdp.interop.spaces import SelectSpace
+from selectmdp.learners.base import Learner
+from selectmdp.spec import SelectError, Spec, check_seed
+from selectmdp.tasks import describe
+from selectmdp.types import Action, Observation, Transition
+
+Rewards = npt.NDArray[np.float64]
+
+
+class HostStep(NamedTuple):
+    """What one step of E copies gave."""
+
+    reward: Rewards
+    terminated: npt.NDArray[np.bool_]
+    truncated: npt.NDArray[np.bool_]
+    last: Observation
+    """What each step led to, before any reset."""
+    observation: Observation
+    """What is seen now, after the resets."""
+
+
+class Copies:
+    """E copies of an environment, stepped together."""
+
+    def __init__(self, vector: VectorEnv[Any, Any, Any]) -> None:
+        self.vector = vector
+        space = vector.single_action_space
+        if not isinstance(space, SelectSpace):
+            raise SelectError(
+                f"the action space is {type(space).__name__}: an environment to train in needs "
+                "SelectSpace actions (selectmdp.interop.spaces)"
+            )
+        mode = vector.metadata.get("autoreset_mode")
+        if mode is not AutoresetMode.SAME_STEP:
+            raise SelectError(f"the vector environment resets by {mode}: it must be SAME_STEP")
+        self.spec: Spec = space.sizes
+        self.num_envs = vector.num_envs
+
+    def blank(self) -> Observation:
+        """An observation of the right shapes."""
+        spec, rows = self.spec, (self.num_envs,)
+        return Observation(
+            items=jnp.zeros((*rows, spec.num_items, spec.item_features)),
+            context=jnp.zeros((*rows, spec.num_context, spec.context_features)),
+            present=jnp.ones((*rows, spec.num_items), bool),
+            context_present=jnp.ones((*rows, spec.num_context), bool),
+            legal=jnp.ones((*rows, spec.num_items, spec.num_commands), bool),
+        )
+
+    def reset(self, seed: int) -> Observation:
+        """New episodes everywhere, always the same for a seed."""
+        seen, _ = self.vector.reset(seed=seed)
+        return observed(seen, self.spec)
+
+    def step(self, action: Action) -> HostStep:
+        """One step of each."""
+        picks = {
+            "items": np.asarray(action.items, np.int64),
+            "commands": np.asarray(action.commands, np.int64),
+        }
+        seen, reward, terminated, truncated, info = self.vector.step(picks)
+        now = observed(seen, self.spec)
+        ended = np.flatnonzero(terminated | truncated)
+        last = now
+        if len(ended):
+            last = jax.tree.map(np.copy, now)
+            for row in ended:
+                final = observed(
+                    {name: part[None] for name, part in info["final_obs"][row].items()}, self.spec
+                )
+                for whole, one in zip(last, final, strict=True):
+                    whole[row] = one[0]
+        return HostStep(np.asarray(reward, np.float64), terminated, truncated, last, now)
+
+
+class OnHost:
+    """A learner on host environments: acting and learning compile, stepping is theirs."""
+
+    def __init__(self, copies: Callable[[], Copies], env: Any, learner: Learner, seed: int) -> None:
+        self._make, self.env, self.learner, self.seed = copies, env, learner, seed
+        self._copies: Copies | None = None
+        self._seen: Observation | None = None
+        self._act = jax.jit(self.learner.act)
+        self._learn = jax.jit(self._learned, donate_argnums=1)
+
+    def start(self) -> Running:
+        """Fresh parameters; the environments are reset when the first chunk begins."""
+        return _start(self.learner, self._example(), jax.random.key(self.seed))
+
+    def like(self) -> Running:
+        """Shapes and types alone."""
+        return jax.eval_shape(
+            lambda key: _start(self.learner, self._example(), key), jax.random.key(self.seed)
+        )
+
+    def run(self, running: Running) -> tuple[Running, ChunkReport]:
+        """One chunk of rounds: T steps of every copy, then learning from them."""
+        copies = self._opened()
+        step, key, learner = int(running.step), running.key, running.learner
+        if self._seen is None:
+            self._seen = copies.reset(self._seed_at(step))
+        per_round = self.learner.num_envs * self.learner.rollout
+        rewards, losses, updates = [], [], 0
+        for _ in range(self.learner.chunk // per_round):
+            key, learn_key, *act_keys = jax.random.split(key, 2 + self.learner.rollout)
+            steps = []
+            for act_key in act_keys:
+                action = jax.device_get(self._act(act_key, learner, self._seen, step))
+                stepped = copies.step(action)
+                steps.append(self._transition(self._seen, action, stepped))
+                rewards.append(stepped.reward.mean())
+                self._seen = stepped.observation
+            step += per_round
+            together = jax.tree.map(lambda *leaves: np.stack(leaves), *steps)
+            learner, loss, updated = self._learn(learn_key, learner, together, step)
+            if updated:
+                losses.append(float(loss))
+                updates += 1
+        mean_loss = float(np.mean(losses)) if losses else float("nan")
+        learner = self.learner.between(learner, step)
+        running = Running(key, jnp.asarray(step, jnp.int32), running.worlds, running.ages, learner)
+        return running, ChunkReport(float(np.mean(rewards)), mean_loss, updates)
+
+    def boundary(self, running: Running) -> Running:
+        """Cut all episodes short, so that what follows depends on the seed and the step alone."""
+        if self._seen is None:
+            return running
+        learner = self.learner.cut(running.learner, self._seen)
+        self._seen = None
+        return running._replace(learner=learner)
+
+    def _opened(self) -> Copies:
+        if self._copies is None:
+            self._copies = self._make()
+        return self._copies
+
+    def _example(self) -> Observation:
+        return self._opened().blank()
+
+    def _seed_at(self, step: int) -> int:
+        return int(np.random.SeedSequence([self.seed, step]).generate_state(1)[0] >> 1)
+
+    def _transition(self, seen: Observation, action: Action, stepped: HostStep) -> Transition:
+        alive = np.where(stepped.terminated, 0.0, self.learner.discount)
+        return Transition(
+            observation=seen,
+            action=action,
+            reward=stepped.reward.astype(np.float32),  # type: ignore[arg-type]
+            discount=alive.astype(np.float32),  # type: ignore[arg-type]
+            truncated=stepped.truncated & ~stepped.terminated,  # type: ignore[arg-type]
+            next_observation=stepped.last,
+        )
+
+    def _learned(self, key: Key[Array, ""], learner: Any, steps: Transition, step: Any) -> Any:
+        steps = steps._replace(reward=learning_reward(self.env)(steps.reward))
+        return self.learner.learn(key, learner, steps, step)
+
+
+class HostEvaluator:
+    """Episodes on copies of a host environment, as `Evaluator` does on a JAX world."""
+
+    def __init__(self, copies: Callable[[int], Copies], env: Any, act: ParametricActor) -> None:
+        self._make, self.env = copies, env
+        self._copies: dict[int, Copies] = {}
+
+        def batch(params: Any, key: Key[Array, ""], seen: Observation) -> Action:
+            keys = jax.random.split(key, seen.items.shape[0])
+            return jax.vmap(lambda key, seen: act(params, key, None, seen))(keys, seen)
+
+        self._act = jax.jit(batch)
+
+    def __call__(
+        self,
+        params: Any = None,
+        *,
+        episodes: int = 20,
+        seed: int = 0,
+        steps: int | None = None,
+        progress: Progress = lambda done, total: None,
+    ) -> Evaluation:
+        """The first episode of each copy, up to `steps`; copy i has the seed `seed` + i."""
+        check_episodes(episodes)
+        length, seed = episode_steps(self.env, steps), check_seed(seed)
+        if episodes not in self._copies:
+            self._copies[episodes] = self._make(episodes)
+        copies = self._copies[episodes]
+        seen, key = copies.reset(seed), jax.random.key(seed)
+        totals, counts, alive = np.zeros(episodes), np.zeros(episodes), np.ones(episodes, bool)
+        for index in range(length):
+            action = self._act(params, jax.random.fold_in(key, index), seen)
+            stepped = copies.step(jax.device_get(action))
+            totals += np.where(alive, stepped.reward, 0.0)
+            counts += alive
+            alive = alive & ~(stepped.terminated | stepped.truncated)
+            seen = stepped.observation
+            progress(index + 1, length)
+            if not alive.any():
+                break
+        return summary(totals / counts, length, seed, describe(self.env))
+
+
+def observed(seen: Mapping[str, Any], spec: Spec) -> Observation:
+    """A batch of observations as Gymnasium gives it: a dict of arrays, masks as 0 and 1."""
+    try:
+        return Observation(
+            items=np.asarray(seen["items"], np.float32),  # type: ignore[arg-type]
+            context=np.asarray(seen["context"], np.float32),  # type: ignore[arg-type]
+            present=np.asarray(seen["present"]).astype(bool),  # type: ignore[arg-type]
+            context_present=np.asarray(seen["context_present"]).astype(bool),  # type: ignore[arg-type]
+            legal=np.asarray(seen["legal"]).astype(bool),  # type: ignore[arg-type]
+        )
+    except (KeyError, TypeError, IndexError) as error:
+        raise SelectError(
+            f"the environment's observation has no {error}: it must be a dict with "
+            f"{', '.join(Observation._fields)}"
+        ) from None
+
+
+def _start(learner: Learner, seen: Observation, key: Key[Array, ""]) -> Running:
+    key, init_key = jax.random.split(key)
+    num_select = learner.agent.spec.num_select
+    example = jax.vmap(lambda one: blank(one, num_select))(jax.tree.map(jnp.asarray, seen))
+    ages: Int[Array, " E"] = jnp.zeros(learner.num_envs, jnp.int32)
+    return Running(key, jnp.zeros((), jnp.int32), (), ages, learner.init(init_key, example))

@@ -1,0 +1,1 @@
+"""The loops that learn: the paper's DQN with replay."""

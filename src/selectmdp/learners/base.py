@@ -1,0 +1,83 @@
+"""What a learner is: it acts in E environments for T steps, learns from the T · E steps, again.
+
+`act` and `learn` are pure and compile; `between` runs in plain Python between two compiled chunks,
+for what happens rarely (a target network's copy, a split of parameter sets).
+"""
+
+from typing import Any, Protocol
+
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from selectmdp.agent import Agent
+from selectmdp.nets.base import Params
+from selectmdp.sharing import PhaseMap
+from selectmdp.types import Action, Observation, Transition
+
+State = Any
+
+
+class Learner(Protocol):
+    """One way to learn an agent's parameters, for a fixed number of steps."""
+
+    @property
+    def agent(self) -> Agent: ...
+
+    @property
+    def num_envs(self) -> int:
+        """E, environments that act side by side."""
+        ...
+
+    @property
+    def rollout(self) -> int:
+        """T, steps of each environment between two updates."""
+        ...
+
+    @property
+    def chunk(self) -> int:
+        """Steps, over all environments, that compile into one call; `between` follows each."""
+        ...
+
+    @property
+    def discount(self) -> float:
+        """γ, from one step to the next."""
+        ...
+
+    def init(self, key: Key[Array, ""], transition: Transition) -> State:
+        """Before the first step; `transition` is [E, …] and only its shapes count."""
+        ...
+
+    def epsilon(self, step: Int[Array, ""]) -> Float[Array, ""]:
+        """How often a pick is random at this step."""
+        ...
+
+    def act(
+        self,
+        key: Key[Array, ""],
+        state: State,
+        observation: Observation,
+        step: Int[Array, ""],
+    ) -> Action:
+        """The picks of E environments."""
+        ...
+
+    def learn(
+        self, key: Key[Array, ""], state: State, steps: Transition, step: Int[Array, ""]
+    ) -> tuple[State, Float[Array, ""], Bool[Array, ""]]:
+        """From T · E steps [T, E, …]; gives the loss, and whether anything was learned yet."""
+        ...
+
+    def between(self, state: State, step: int) -> State:
+        """What is due at this step, the end of a chunk."""
+        ...
+
+    def cut(self, state: State, observation: Observation) -> State:
+        """All episodes end here, seeing this [E, …], though no step ended them."""
+        ...
+
+    def policy(self, state: State) -> Params:
+        """The parameters to act with when it matters."""
+        ...
+
+    def phase_map(self, step: int) -> PhaseMap:
+        """Which set serves which phase at this step."""
+        ...

@@ -1,0 +1,30 @@
+"""Ways to learn by name: a preset is a learner and the settings that it begins with."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from selectmdp.agent import Agent
+from selectmdp.learners.base import Learner
+from selectmdp.learners.dqn import DQN
+from selectmdp.settings import PaperSettings
+from selectmdp.spec import SelectError
+
+
+class Preset(NamedTuple):
+    """One way to learn."""
+
+    about: str
+    settings: type[Any]
+    learner: Callable[[Agent, Any, int], Learner]
+
+
+PRESETS: dict[str, Preset] = {
+    "paper": Preset("DQN with replay, as the paper trains", PaperSettings, DQN),
+}
+
+
+def preset(name: str) -> Preset:
+    """The preset of this name."""
+    if name not in PRESETS:
+        raise SelectError(f"preset {name!r} is none of {', '.join(PRESETS)}")
+    return PRESETS[name]

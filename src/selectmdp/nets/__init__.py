@@ -1,0 +1,1 @@
+"""Networks from an observation and the picks so far to the value of each next pick."""

@@ -1,0 +1,159 @@
+"""The equi-invariant network (paper §3.1, appendix A): Q = ψ ∘ φ ∘ … ∘ φ over three sets.
+
+A layer gives each row of a set its own product, plus a product of the mean of every set, plus a
+bias, with the same weights for all rows of a set; so permuting the items permutes the values, and
+nothing depends on N. The sets: selected (features and one-hot command), unselected, context. The
+selected set is held as K rows, one a pick, instead of N masked ones.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from selectmdp.iterative import picked
+from selectmdp.nets.base import Params, leaky, weight
+from selectmdp.spec import SelectError, Spec
+from selectmdp.types import Action, Observation
+
+Source = Literal["unselected", "selected", "context"]
+SOURCES: tuple[Source, ...] = ("unselected", "selected", "context")
+
+
+class Rows(NamedTuple):
+    """One set: rows of channels, and their weights in the set's mean."""
+
+    rows: Float[Array, "M H"]
+    share: Float[Array, " M"]
+    """1 / how many rows there are, 0 for padding; all 0 in an empty set: its mean is 0."""
+
+
+@dataclass(frozen=True)
+class ISQ:
+    """φ layers and one ψ, any N at run time."""
+
+    channels: int = 48
+    """Numbers for each row after a φ layer."""
+    layers: int = 2
+    """How many φ layers there are before ψ."""
+    sources: tuple[Source, ...] = SOURCES
+    """The sets whose means are seen: EQ does not see the other unselected items."""
+    selected: bool = True
+    """Whether there is a selected set at all: IDQN has none."""
+
+    def init(self, key: Key[Array, ""], spec: Spec) -> Params:
+        """Fresh parameters: for each layer and set `own`, `means` and `bias`."""
+        widths = self._widths(spec)
+        layers = []
+        for layer_key in jax.random.split(key, self.layers):
+            seen = sum(widths[name] for name in self._seen(widths))
+            keys = jax.random.split(layer_key, len(widths))
+            layers.append(
+                {
+                    name: _affine(set_key, width, seen, self.channels)
+                    for set_key, (name, width) in zip(keys, widths.items(), strict=True)
+                }
+            )
+            widths = dict.fromkeys(widths, self.channels)
+        seen = sum(widths[name] for name in self._seen(widths))
+        out_key = jax.random.fold_in(key, self.layers)
+        out = _affine(out_key, self.channels, seen, spec.num_commands)
+        return {"phi": layers, "psi": out}
+
+    def check(self, trained: Spec, shown: Spec) -> None:
+        """Any N, U and K are fine; what describes a row must be as in training."""
+        names = ["item_features", "num_commands"]
+        names += ["context_features"] if shown.num_context and trained.num_context else []
+        for name in names:
+            if getattr(trained, name) != getattr(shown, name):
+                raise SelectError(
+                    f"{name}={getattr(shown, name)}: the policy was trained with "
+                    f"{getattr(trained, name)}; N, U and K may differ, this may not"
+                )
+
+    def values(
+        self, params: Params, observation: Observation, picks: Action
+    ) -> Float[Array, "N C"]:
+        """ψ of every unselected row; rows of other items hold numbers that mean nothing."""
+        sets = self._hidden(params, observation, picks)
+        return self._psi(params, sets, sets["unselected"].rows)
+
+    def value(
+        self,
+        params: Params,
+        observation: Observation,
+        picks: Action,
+        item: Int[Array, ""],
+        command: Int[Array, ""],
+    ) -> Float[Array, ""]:
+        """ψ of one row alone."""
+        sets = self._hidden(params, observation, picks)
+        row = self._psi(params, sets, sets["unselected"].rows[item][None])[0]
+        return row[command]
+
+    def _hidden(self, params: Params, observation: Observation, picks: Action) -> dict[str, Rows]:
+        sets = self._sets(observation, picks, "context" in params["phi"][0])
+        for layer in params["phi"]:
+            means = self._means(sets)
+            sets = {
+                name: part._replace(rows=leaky(_apply(layer[name], part.rows, means)))
+                for name, part in sets.items()
+            }
+        return sets
+
+    def _psi(
+        self, params: Params, sets: dict[str, Rows], rows: Float[Array, "M H"]
+    ) -> Float[Array, "M C"]:
+        return _apply(params["psi"], rows, self._means(sets))
+
+    def _means(self, sets: dict[str, Rows]) -> Float[Array, " S"]:
+        means = [sets[name].share @ sets[name].rows for name in self._seen(sets)]
+        return jnp.concatenate(means) if means else jnp.zeros(0)
+
+    def _seen(self, sets: dict[str, Rows] | dict[str, int]) -> list[str]:
+        return [name for name in self.sources if name in sets]
+
+    def _widths(self, spec: Spec) -> dict[str, int]:
+        widths = {"unselected": spec.item_features}
+        if self.selected:
+            widths["selected"] = spec.item_features + spec.num_commands
+        if spec.num_context > 0:
+            widths["context"] = spec.context_features
+        return widths
+
+    def _sets(self, observation: Observation, picks: Action, context: bool) -> dict[str, Rows]:
+        num_items, num_commands = observation.legal.shape
+        left = observation.present
+        if self.selected:
+            left = left & ~picked(picks, num_items)
+        sets = {"unselected": Rows(observation.items, _share(left))}
+        if self.selected:
+            commands = jax.nn.one_hot(picks.commands, num_commands)
+            rows = jnp.concatenate([observation.items[picks.items], commands], axis=1)
+            sets["selected"] = Rows(rows, _share(picks.items >= 0))
+        if context:
+            sets["context"] = Rows(observation.context, _share(observation.context_present))
+        return sets
+
+
+def _share(mask: Bool[Array, " M"]) -> Float[Array, " M"]:
+    count = jnp.maximum(mask.sum(), 1)  # phase 0 has nothing chosen; its mean is 0
+    return mask / count.astype(jnp.float32)
+
+
+def _affine(key: Key[Array, ""], own: int, seen: int, width: int) -> dict[str, Array]:
+    own_key, means_key = jax.random.split(key)
+    return {
+        "own": weight(own_key, own, width, own + seen),
+        "means": weight(means_key, seen, width, own + seen),
+        "bias": jnp.zeros(width),
+    }
+
+
+def _apply(
+    affine: dict[str, Array], rows: Float[Array, "M F"], means: Float[Array, " S"]
+) -> Float[Array, "M H"]:
+    together = means @ affine["means"] + affine["bias"]
+    return rows @ affine["own"] + together[None]

@@ -1,0 +1,222 @@
+"""What a user keeps of a training: a policy that selects, for other N and other K than it learned.
+
+`select` takes one state or a batch of them, as NumPy or JAX, and gives the same kind back;
+`runs.load` reads a policy from a run's folder.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key
+
+from selectmdp import iterative, sharing
+from selectmdp.agent import Agent
+from selectmdp.nets.base import Params
+from selectmdp.references import Actor
+from selectmdp.sharing import PhaseMap
+from selectmdp.spec import SelectError, Spec, check_count, check_seed
+from selectmdp.types import Action, Observation
+
+
+class Picks(NamedTuple):
+    """K picks of each state, in order; item −1 where nothing legal was left."""
+
+    items: Any
+    commands: Any
+    extrapolates: bool
+    """K is not that of the training: phases borrowed their parameters from the nearest."""
+    q_values: Any = None
+    """[K, N, C] on request: what each pick was taken from; −inf where it was not allowed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """A trained agent. `evaluate(world, policy)` tries it on any world that it can serve."""
+
+    agent: Agent
+    params: Params
+    phase_map: PhaseMap
+    """Which parameter set serves which of the K phases of the training."""
+    about: Mapping[str, Any]
+    """Where it comes from: what the manifest of its checkpoint tells."""
+
+    @property
+    def spec(self) -> Spec:
+        """The sizes it was trained with."""
+        return self.agent.spec
+
+    def select(
+        self,
+        observation: Any,
+        num_select: int | None = None,
+        *,
+        q_values: bool = False,
+        seed: int = 0,
+    ) -> Picks:
+        """Items and commands for one state, or for a batch with an axis in front of everything.
+
+        `observation` is an `Observation`, a mapping with its names (`items` at least), or the items
+        alone; `num_select` is K′ if not that of the training. The seed matters only to `rsq`, which
+        draws its items at random.
+        """
+        count = check_count(
+            "num_select", self.spec.num_select if num_select is None else num_select
+        )
+        seen, batched, give = understood(observation, self.spec)
+        self._check(seen, count)
+        key = jax.random.key(check_seed(seed))
+        action, values = _select(self.agent, self.params, self._map(count), key, seen)
+        if not batched:
+            action, values = jax.tree.map(lambda leaf: leaf[0], (action, values))
+        return Picks(
+            items=give(action.items),
+            commands=give(action.commands),
+            extrapolates=count != self.spec.num_select,
+            q_values=give(values) if q_values else None,
+        )
+
+    def q_values(self, observation: Any, picks: Sequence[tuple[int, int]] = ()) -> Any:
+        """[N, C]: what each next pick is worth after some (item, command); −inf: not allowed."""
+        seen, batched, give = understood(observation, self.spec)
+        count = self.spec.num_select
+        if batched:
+            raise SelectError("q_values takes one state: give one row of the batch")
+        self._check(seen, count)
+        made = _check_picks(picks, count, seen.legal.shape[1:])
+        values = _values(self.agent, self.params, self._map(count), seen, made, len(picks))
+        return give(values)
+
+    def actor(self, env: Any) -> Actor:
+        """This policy in a world of other N, U and K perhaps; one it cannot serve is refused."""
+        act, learned = self.agent.actor(env), (self.params, self._map(env.spec.num_select))
+        return lambda key, state, observation: act(learned, key, state, observation)
+
+    def _map(self, num_select: int) -> Int[Array, " K"]:
+        return sharing.as_array(sharing.stretched(self.phase_map, num_select))
+
+    def _check(self, seen: Observation, count: int) -> None:
+        num_items, features = seen.items.shape[1:]
+        num_context, context_features = seen.context.shape[1:]
+        commands = seen.legal.shape[-1]
+        shown = Spec(num_items, features, num_context, context_features, count, commands)
+        self.agent.network.check(self.spec, shown)
+        if self.spec.num_context > 0 and num_context == 0:
+            raise SelectError(
+                f"no context: the policy was trained with {self.spec.num_context} context things "
+                "and needs to see them; give context=[U, G]"
+            )
+
+
+def understood(observation: Any, spec: Spec) -> tuple[Observation, bool, Callable[[Any], Any]]:
+    """An observation as people give it: as a batch, whether it was one, and how to give back."""
+    parts = _parts(observation)
+    numpy = not any(isinstance(part, jax.Array) for part in parts.values() if part is not None)
+    give = np.asarray if numpy else jnp.asarray
+    items = _numbers("items", parts["items"])
+    if items.ndim not in (2, 3) or items.shape[-2] < 1:
+        raise SelectError(f"items has shape {items.shape}: give [N, F], or a batch [B, N, F]")
+    batched = items.ndim == 3
+    lead, num_items = items.shape[:-2], items.shape[-2]
+    width = spec.context_features
+    context = _numbers("context", _or(parts["context"], np.zeros((*lead, 0, width), np.float32)))
+    if context.ndim != items.ndim or context.shape[:-2] != lead:
+        raise SelectError(f"context has shape {context.shape}: give {[*lead, 'U', width]}")
+    masks = {
+        "present": (*lead, num_items),
+        "context_present": (*lead, context.shape[-2]),
+        "legal": (*lead, num_items, spec.num_commands),
+    }
+    given = {name: _mask(name, parts[name], shape) for name, shape in masks.items()}
+    seen = Observation(items, context, **given)
+    return (seen if batched else jax.tree.map(lambda leaf: leaf[None], seen)), batched, give
+
+
+@partial(jax.jit, static_argnums=0)
+def _select(
+    agent: Agent,
+    params: Params,
+    phase_map: Int[Array, " K"],
+    key: Key[Array, ""],
+    observation: Observation,
+) -> tuple[Action, Float[Array, "B K N C"]]:
+    def one(key: Key[Array, ""], seen: Observation) -> tuple[Action, Float[Array, "K N C"]]:
+        action, values = agent.act(key, params, phase_map, seen)
+        before = jax.tree.map(lambda leaf: leaf[:-1], iterative.selections(action))
+        allowed = jax.vmap(lambda selection: agent.open_pairs(seen, selection))(before)
+        return action, jnp.where(allowed, values, -jnp.inf)
+
+    return jax.vmap(one)(jax.random.split(key, observation.items.shape[0]), observation)
+
+
+@partial(jax.jit, static_argnums=0)
+def _values(
+    agent: Agent,
+    params: Params,
+    phase_map: Int[Array, " K"],
+    observation: Observation,
+    picks: Action,
+    phase: Int[Array, ""],
+) -> Float[Array, "N C"]:
+    seen = jax.tree.map(lambda leaf: leaf[0], observation)
+    own = sharing.of_phase(params, phase_map, phase)
+    allowed = agent.open_pairs(seen, iterative.Selection(picks, phase))
+    return jnp.where(allowed, agent.network.values(own, seen, picks), -jnp.inf)
+
+
+def _parts(observation: Any) -> dict[str, Any]:
+    names = Observation._fields
+    if isinstance(observation, Observation):
+        return observation._asdict()
+    if isinstance(observation, Mapping):
+        unknown = [name for name in observation if name not in names]
+        if unknown or "items" not in observation:
+            raise SelectError(
+                f"observation has {list(observation)}: 'items' is needed, and what else it may "
+                f"have is {', '.join(names[1:])}"
+            )
+        return {name: observation.get(name) for name in names}
+    return {**dict.fromkeys(names), "items": observation}
+
+
+def _or(given: Any, otherwise: Any) -> Any:
+    return otherwise if given is None else given
+
+
+def _numbers(name: str, given: Any) -> Any:
+    try:
+        numbers = given if isinstance(given, jax.Array) else np.asarray(given, np.float32)
+    except (TypeError, ValueError) as error:
+        raise SelectError(f"{name} is not an array of numbers: {error}") from None
+    if not np.isfinite(np.asarray(numbers)).all():
+        where = np.argwhere(~np.isfinite(np.asarray(numbers)))[0].tolist()
+        raise SelectError(f"{name}{where} is not finite: give numbers; mark absent ones in present")
+    return numbers.astype(np.float32)
+
+
+def _mask(name: str, given: Any, shape: tuple[int, ...]) -> Any:
+    if given is None:
+        return np.ones(shape, bool)
+    mask = given if isinstance(given, jax.Array) else np.asarray(given)
+    if mask.shape != shape:
+        raise SelectError(f"{name} has shape {mask.shape}: it must be {shape}")
+    return mask.astype(bool)
+
+
+def _check_picks(
+    picks: Sequence[tuple[int, int]], num_select: int, pairs: tuple[int, ...]
+) -> Action:
+    made = [(int(item), int(command)) for item, command in picks]
+    if len(made) >= num_select:
+        raise SelectError(f"picks={made}: of K={num_select} all are made; there is no next pick")
+    if len({item for item, _ in made}) < len(made):
+        raise SelectError(f"picks={made}: an item can be picked once")
+    for item, command in made:
+        if not (0 <= item < pairs[0] and 0 <= command < pairs[1]):
+            raise SelectError(f"picks={made}: ({item}, {command}) is none of {pairs} pairs")
+    rows = np.asarray(made + [(-1, 0)] * (num_select - len(made)), np.int32)
+    return Action(jnp.asarray(rows[:, 0]), jnp.asarray(rows[:, 1]))

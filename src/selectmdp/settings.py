@@ -1,0 +1,109 @@
+"""Every number that a learner is set by, documented and checked (paper, hyperparameters)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from selectmdp.spec import SelectError, check_count
+
+
+def setting(default: Any, about: str, most: float = float("inf")) -> Any:
+    """A documented field; numbers are more than 0 and at most `most`."""
+    return field(default=default, metadata={"about": about, "most": most})
+
+
+@dataclass(frozen=True)
+class PaperSettings:
+    """The paper's learner; defaults are the paper's, or what its published code does."""
+
+    channels: int = setting(48, "numbers for each item in a hidden layer")
+    layers: int = setting(2, "hidden (φ) layers before the output")
+    hidden: tuple[int, ...] = setting(
+        (), "hidden widths of vanilla and sorting; none: two of 6 × the flattened input"
+    )
+    batch_size: int = setting(64, "steps in an update, with all their phases (published code: 32)")
+    learning_rate: float = setting(1e-3, "of Adam")
+    adam_epsilon: float = setting(0.01, "of Adam; so large that the rewards' scale matters")
+    discount: float = setting(0.99, "γ, from one step to the next; between phases it is 1", 1.0)
+    replay_capacity: int = setting(
+        50_000, "steps remembered; a tenth of the training, at most this, is random acting first"
+    )
+    target_period: int = setting(1000, "steps between two copies of the target network")
+    epsilon_end: float = setting(0.1, "share of random picks at the end, falling from 1", 1.0)
+    exploration_share: float = setting(
+        0.29, "share of the steps after the warm-up in which it falls, geometrically", 1.0
+    )
+    num_envs: int = setting(1, "environments that act side by side")
+    chunk: int = setting(250, "steps compiled into one call; must divide target_period")
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        if self.target_period % self.chunk:
+            raise SelectError(f"chunk={self.chunk}: must divide target_period={self.target_period}")
+        if self.chunk % self.num_envs:
+            raise SelectError(f"num_envs={self.num_envs}: must divide chunk={self.chunk}")
+
+
+def check_settings(settings: Any) -> None:
+    """Each field of the kind of its default, positive, and at most what it may be."""
+    for each in fields(settings):
+        name, value = each.name, getattr(settings, each.name)
+        if isinstance(each.default, tuple):
+            if not isinstance(value, tuple | list):
+                raise SelectError(f"{name}={value!r}: must be a tuple of whole numbers")
+            widths = tuple(_positive(name, 1, width, float("inf")) for width in value)
+            object.__setattr__(settings, name, widths)
+        else:
+            checked = _positive(name, each.default, value, each.metadata["most"])
+            object.__setattr__(settings, name, checked)
+
+
+def with_changes(kind: type[Any], changes: Mapping[str, Any]) -> Any:
+    """Settings of this kind with some fields changed; an unknown name is refused."""
+    names = [each.name for each in fields(kind)]
+    for name in changes:
+        if name not in names:
+            raise SelectError(f"no setting {name!r}: there are {', '.join(names)}")
+    return kind(**changes)
+
+
+def parsed(kind: type[Any], texts: tuple[str, ...]) -> dict[str, Any]:
+    """Changes as a person types them, `name=value`; widths are separated by commas."""
+    defaults = {each.name: each.default for each in fields(kind)}
+    changes: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or name not in defaults:
+            known = ", ".join(defaults)
+            raise SelectError(f"--set {text}: give name=value, the names are {known}")
+        try:
+            changes[name] = _read(defaults[name], value)
+        except ValueError:
+            kind_of = type(defaults[name]).__name__
+            raise SelectError(f"--set {text}: {value!r} is not of type {kind_of}") from None
+    return changes
+
+
+def _read(default: Any, text: str) -> Any:
+    if isinstance(default, bool):
+        return {"true": True, "false": False}[text.lower()] if text else None
+    if isinstance(default, tuple):
+        return tuple(int(part) for part in text.split(",") if part)
+    return type(default)(text)
+
+
+def _positive(name: str, default: Any, value: Any, most: float) -> Any:
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise SelectError(f"{name}={value!r}: must be True or False")
+        return value
+    if isinstance(default, int):
+        if check_count(name, value) < 1:
+            raise SelectError(f"{name}={value}: must be at least 1")
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise SelectError(f"{name}={value!r}: must be a number")
+    if not 0.0 < value <= most or value == float("inf"):
+        limit = "finite" if most == float("inf") else f"at most {most:g}"
+        raise SelectError(f"{name}={value}: must be more than 0 and {limit}")
+    return float(value)

@@ -1,0 +1,38 @@
+"""Ctrl-C and SIGTERM during long work: noted, and heeded where nothing is lost."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+
+class Stopped(Exception):
+    """A signal ended the work; all is saved, and the message says how to go on."""
+
+    def __init__(self, message: str, signal_number: int) -> None:
+        super().__init__(message)
+        self.signal_number = signal_number
+
+
+@contextmanager
+def noted() -> Iterator[list[int]]:
+    """The signals that came so far; a second one of a kind is not held back."""
+    caught: list[int] = []
+    before: dict[int, Any] = {}
+
+    def note(number: int, frame: FrameType | None) -> None:
+        del frame
+        caught.append(number)
+        signal.signal(number, before[number])
+
+    try:
+        for each in (signal.SIGINT, signal.SIGTERM):
+            before[each] = signal.signal(each, note)
+    except ValueError:  # not the main thread: signals are somebody else's
+        pass
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,136 @@
+"""Tiny worlds (paper §2.1): by a rule of one's own, or random ones that a seed decides.
+
+`level_world` treats all items alike (§3.2), so that a network which ignores their order can hold
+its optimum. `random_world` does not: there an item is its index, and anything may happen.
+"""
+
+from collections.abc import Callable
+from functools import reduce
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from selectmdp.spec import SelectError, Spec, check_count, check_seed
+from selectmdp.theory.joint import Picks, check_size, count_joint, joint_picks
+from selectmdp.theory.tiny import TinyWorld
+
+Rule = Callable[[int, Picks], tuple[float, int | Float[np.ndarray, " S"]]]
+"""From a state and picks to the reward and the next state, or the probability of each."""
+
+
+def tabulate(
+    rule: Rule,
+    items: Any,
+    num_select: int,
+    *,
+    num_commands: int = 1,
+    context: Any = None,
+    present: Any = None,
+    legal: Any = None,
+    time_limit: int = 100,
+) -> TinyWorld:
+    """The world in which `rule` holds and state s shows `items[s]`; a reset is uniform.
+
+    Unless given there is no context, and all is present and legal.
+    """
+    items = np.array(items, np.float32)
+    states, num_items = items.shape[:2]
+    present = np.array(np.ones((states, num_items)) if present is None else present, bool)
+    legal = np.array(np.ones((states, num_items, num_commands)) if legal is None else legal, bool)
+    joint, allowed = joint_picks(legal & present[:, :, None], num_select)
+    rewards, transitions = np.zeros(allowed.shape), np.zeros((*allowed.shape, states))
+    for state, index in np.argwhere(allowed).tolist():
+        rewards[state, index], following = rule(state, joint[index])
+        surely = np.ndim(following) == 0
+        transitions[state, index] = np.eye(states)[following] if surely else following
+    return TinyWorld(
+        items=items,
+        context=np.zeros((states, 0, 1)) if context is None else context,
+        present=present,
+        legal=legal,
+        num_select=num_select,
+        rewards=rewards,
+        transitions=transitions,
+        start=np.full(states, 1 / states),
+        time_limit=time_limit,
+    )
+
+
+def level_world(
+    seed: int,
+    num_items: int = 3,
+    num_select: int = 2,
+    num_commands: int = 2,
+    levels: int = 3,
+    time_limit: int = 100,
+) -> TinyWorld:
+    """N items, each on one of L levels, which is all that is seen of it (one-hot): Lᴺ states.
+
+    A pick earns by its level and command, and each two picks earn by their levels together: nothing
+    on level 0, most on the highest, never less than 0. Then every item moves to a level by chances
+    of its own level and command, or of not being picked. So it pays to look ahead.
+    """
+    rng = np.random.default_rng(check_seed(seed))
+    Spec(num_items, _at_least("levels", levels, 2), 0, 1, num_select, num_commands)
+    check_size(levels**num_items, count_joint(num_items, num_select, num_commands))
+    height = np.linspace(0.0, 1.0, levels) ** 2
+    worth = rng.uniform(size=(levels, num_commands)) * height[:, None]
+    together = rng.uniform(size=(levels, levels)) * np.outer(height, height)
+    together = (together + together.T) / 2
+    # Row 0 of the second axis is for an item that is not picked; 0.3 makes few levels likely.
+    moves = rng.dirichlet(np.full(levels, 0.3), size=(levels, 1 + num_commands))
+    states = np.array(list(product(range(levels), repeat=num_items)))
+
+    def rule(state: int, picks: Picks) -> tuple[float, Float[np.ndarray, " S"]]:
+        level = states[state]
+        reward = sum(worth[level[item], command] for item, command in picks)
+        for (one, _), (other, _) in combinations(picks, 2):
+            reward += together[level[one], level[other]]
+        received = np.zeros(num_items, int)
+        for item, command in picks:
+            received[item] = 1 + command
+        return reward, reduce(np.multiply.outer, moves[level, received]).ravel()
+
+    items = np.eye(levels)[states]
+    return tabulate(rule, items, num_select, num_commands=num_commands, time_limit=time_limit)
+
+
+def random_world(
+    seed: int,
+    num_states: int = 6,
+    num_items: int = 4,
+    num_select: int = 2,
+    num_commands: int = 2,
+    legal_share: float = 1.0,
+    time_limit: int = 100,
+) -> TinyWorld:
+    """Rewards from a normal distribution and arbitrary chances; a pair is legal by `legal_share`.
+
+    So a state may have fewer than K items to pick, or none. The features of an item are its index
+    and the state, both one-hot.
+    """
+    rng = np.random.default_rng(check_seed(seed))
+    features = num_items + _at_least("num_states", num_states, 1)
+    Spec(num_items, features, 0, 1, num_select, num_commands)
+    check_size(num_states, count_joint(num_items, num_select, num_commands))
+    if not 0.0 <= legal_share <= 1.0:
+        raise SelectError(f"legal_share={legal_share}: must be within [0, 1]")
+    which = np.broadcast_to(np.eye(num_items), (num_states, num_items, num_items))
+    where = np.broadcast_to(np.eye(num_states)[:, None], (num_states, num_items, num_states))
+    legal = rng.uniform(size=(num_states, num_items, num_commands)) < legal_share
+    return tabulate(
+        lambda state, picks: (rng.normal(), rng.dirichlet(np.full(num_states, 0.3))),
+        np.concatenate([which, where], axis=2),
+        num_select,
+        num_commands=num_commands,
+        legal=legal,
+        time_limit=time_limit,
+    )
+
+
+def _at_least(name: str, value: int, least: int) -> int:
+    if check_count(name, value) < least:
+        raise SelectError(f"{name}={value}: must be at least {least}")
+    return value
