@@ -16,8 +16,7 @@ import pytest
 from safetensors.numpy import load_file
 from safetensors.numpy import save as to_safetensors
 
-from selectmdp import checkpoint
-from selectmdp.checkpoint import CheckpointError, Keeper, manifest, read, save, verify
+from selectmdp.checkpoint import CheckpointError, Keeper, disk, manifest, read, save, verify
 from selectmdp.spec import SelectError
 
 FILES = ("learner.safetensors", "manifest.json", "policy.safetensors")
@@ -523,7 +522,7 @@ def test_a_disk_that_fills_while_a_file_is_written_is_told_too(
 
     keeper = Keeper(tmp_path)
     keeper.write_best(trees(1.0), {})
-    monkeypatch.setattr(checkpoint, "open", Full, raising=False)
+    monkeypatch.setattr(disk, "open", Full, raising=False)
     with pytest.raises(CheckpointError, match=r"best was not written: disk full"):
         keeper.write_best(trees(2.0), {})
     monkeypatch.undo()
@@ -576,8 +575,8 @@ def kill_at_rename(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
         rename(source, target)
 
     monkeypatch.setattr(os, "rename", call)
-    monkeypatch.setattr(checkpoint, "_settle", lambda path: None)
-    monkeypatch.setattr(checkpoint, "_remove", lambda path: None)
+    monkeypatch.setattr(disk, "settle", lambda path: None)
+    monkeypatch.setattr(disk, "remove", lambda path: None)
 
 
 def test_a_crash_before_the_rename_leaves_the_earlier_ones(

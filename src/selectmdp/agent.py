@@ -9,12 +9,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Int, Key, Shaped
 
 from selectmdp import algorithms, draws, iterative, sharing, td
 from selectmdp.envs.base import offers
 from selectmdp.iterative import LegalAfter, Selection
-from selectmdp.nets.base import Network, Params
+from selectmdp.nets.base import Network, Params, StackedNetwork
 from selectmdp.spec import Spec
 from selectmdp.types import Action, Observation, Transition
 
@@ -107,55 +107,49 @@ class Agent:
         action: Action,
     ) -> Float[Array, "K B"]:
         """The value of each pick that was made, in a batch [B] of steps: all phases at once."""
-        before = jax.vmap(lambda a: _rows(iterative.selections(a), slice(0, -1)).picks)(action)
-
-        def one(params: Params, observation: Observation, picks: Action, pick: Action) -> Array:
-            return self.network.value(params, observation, picks, pick.items, pick.commands)
-
-        return self._over_phases(one, params, phase_map, 1, observation, before, action)
+        num_select = action.items.shape[1]
+        seen = jax.tree.map(lambda leaf: jnp.stack([leaf] * num_select), observation)
+        picks, pick = _before(action).picks, jax.tree.map(lambda leaf: leaf.T, action)
+        own = self._of_phases(params, phase_map)
+        if isinstance(self.network, StackedNetwork):
+            return self.network.stacked_value(own, seen, picks, pick)
+        return _over_phases(self.network.value, own, seen, picks, *pick)
 
     def following(
         self, params: Params, phase_map: Int[Array, " K"], transition: Transition
     ) -> td.Following:
         """Values and legal pairs after each pick of a batch [B] of steps: [B, K, N, C].
 
-        Slot k < K − 1 is the same observation after k + 1 picks, slot K − 1 the next one after none.
+        Slot k < K − 1 is the same observation after k + 1 picks, slot K − 1 the next after none.
         """
         num_select = transition.action.items.shape[1]
-
-        def slots(transition: Transition) -> tuple[Observation, Selection]:
-            after = _rows(iterative.selections(transition.action), slice(1, -1))
-            nothing = iterative.empty(num_select)
-            seen = jax.tree.map(
-                lambda now, then: jnp.stack([now] * (num_select - 1) + [then]),
-                transition.observation,
-                transition.next_observation,
-            )
-            join = jax.tree.map(lambda rows, row: jnp.concatenate([rows, row[None]]), after, nothing)
-            return seen, join
-
-        seen, selections = jax.vmap(slots)(transition)
-        legal = jax.vmap(jax.vmap(self.open_pairs))(seen, selections)
-        next_phase = jnp.roll(phase_map, -1)
-        values = self._over_phases(
-            self.network.values, params, next_phase, 0, seen, selections.picks
+        # Phase 0 of the next observation, phases 1 … K − 1 of this one: each has its own set.
+        seen = jax.tree.map(
+            lambda now, then: jnp.stack([then] + [now] * (num_select - 1)),
+            transition.observation,
+            transition.next_observation,
         )
-        return td.Following(jnp.moveaxis(values, 0, 1), legal)
+        selections = _before(transition.action)
+        legal = jax.vmap(jax.vmap(self.open_pairs))(seen, selections)
+        own = self._of_phases(params, phase_map)
+        if isinstance(self.network, StackedNetwork):
+            values = self.network.stacked_values(own, seen, selections.picks)
+        else:
+            values = _over_phases(self.network.values, own, seen, selections.picks)
+        return td.Following(_as_slots(values), _as_slots(legal))
 
-    def _over_phases(
-        self, function: Any, params: Params, phase_map: Array, fixed: int, *batched: Any
-    ) -> Any:
-        """`function` of each phase's own set, over arguments [B, K, …]: [K, B, …].
+    def states_at_once(self) -> int | None:
+        """How many steps of a batch are best learned from together; None: all."""
+        if isinstance(self.network, StackedNetwork):
+            return self.network.states_at_once(self.spec.num_items, self.spec.num_select)
+        return None
 
-        The first `fixed` of the arguments are the same in all phases: [B, …].
-        """
-        over_batch = jax.vmap(function, in_axes=(None, *[0] * len(batched)))
-        axes = [None] * fixed + [1] * (len(batched) - fixed)
-        own = sharing.of_phases(params, phase_map)
-        if jax.tree.leaves(own)[0].shape[0] == 1:  # one set: the phases are a longer batch
-            single = jax.tree.map(lambda leaf: leaf[0], own)
-            return jax.vmap(over_batch, in_axes=(None, *axes))(single, *batched)
-        return jax.vmap(over_batch, in_axes=(0, *axes))(own, *batched)
+    def _of_phases(self, params: Params, phase_map: Int[Array, " K"]) -> Params:
+        """A set for each phase, or one for all; those of independent sharing stand in order."""
+        rows = jax.tree.leaves(params)[0].shape[0]
+        if self.algorithm.sharing == "independent" and rows == phase_map.shape[0]:
+            return params
+        return sharing.of_phases(params, phase_map)
 
 
 def make(
@@ -175,5 +169,21 @@ def make(
     return Agent(name, env.spec, network, offers(env, "legal_after"), commands)
 
 
-def _rows(tree: Any, rows: slice) -> Any:
-    return jax.tree.map(lambda leaf: leaf[rows], tree)
+def _before(action: Action) -> Selection:
+    """The selections before each phase of a batch of steps: [K, B, …]."""
+    stacked = jax.vmap(iterative.selections, out_axes=1)(action)
+    return jax.tree.map(lambda leaf: leaf[:-1], stacked)
+
+
+def _over_phases(function: Any, params: Params, *batched: Any) -> Any:
+    """`function` of each phase's own set, over arguments [K, B, …]."""
+    over_batch = jax.vmap(function, in_axes=(None, *[0] * len(batched)))
+    if jax.tree.leaves(params)[0].shape[0] == 1:  # one set: the phases are a longer batch
+        single = jax.tree.map(lambda leaf: leaf[0], params)
+        return jax.vmap(over_batch, in_axes=(None, *[0] * len(batched)))(single, *batched)
+    return jax.vmap(over_batch)(params, *batched)
+
+
+def _as_slots(phases: Shaped[Array, "K B N C"]) -> Shaped[Array, "B K N C"]:
+    """What follows pick k is phase k + 1, and phase 0 follows the last."""
+    return jnp.moveaxis(jnp.roll(phases, -1, axis=0), 0, 1)

@@ -1,10 +1,13 @@
 """What a training run is: everything that its result depends on, as plain data."""
 
+import math
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import Any
+
+import numpy as np
 
 from selectmdp.algorithms import algorithm
 from selectmdp.learners.presets import preset
@@ -34,14 +37,21 @@ class TrainConfig:
     chunk: int = field(init=False)
 
     def __post_init__(self) -> None:
+        for name in ("algorithm", "preset"):
+            if not isinstance(getattr(self, name), str):
+                raise SelectError(f"{name}={getattr(self, name)!r}: give its name")
         algorithm(self.algorithm)
         settings = with_changes(preset(self.preset).settings, self.settings)
+        checked: dict[str, Any] = {"chunk": settings.chunk, "seed": check_seed(self.seed)}
         for name in ("steps", "evaluations", "episodes"):
-            if check_count(name, getattr(self, name)) < 1:
-                raise SelectError(f"{name}={getattr(self, name)}: must be at least 1")
-        object.__setattr__(self, "seed", check_seed(self.seed))
-        object.__setattr__(self, "chunk", settings.chunk)
-        object.__setattr__(self, "steps", -(-self.steps // settings.chunk) * settings.chunk)
+            checked[name] = check_count(name, getattr(self, name))
+            if checked[name] < 1:
+                raise SelectError(f"{name}={checked[name]}: must be at least 1")
+        checked["steps"] = whole_chunks(checked["steps"], settings.chunk)
+        checked["settings"] = {name: getattr(settings, name) for name in self.settings}
+        checked["options"] = {name: plain(name, value) for name, value in self.options.items()}
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     @property
     def full_settings(self) -> Any:
@@ -55,37 +65,51 @@ class TrainConfig:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data: what was asked, and beside it all settings in force."""
-        plain = asdict(self)
-        del plain["chunk"]
-        return {**plain, "all_settings": asdict(self.full_settings)}
+        told = asdict(self)
+        del told["chunk"]
+        return {**told, "all_settings": asdict(self.full_settings)}
 
     @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> "TrainConfig":
+    def from_json(cls, told: Any) -> "TrainConfig":
         """Back from `to_json`."""
         names = [name for name in cls.__dataclass_fields__ if name != "chunk"]
-        try:
-            given = {name: plain[name] for name in names}
-        except (KeyError, TypeError) as error:
-            raise SelectError(f"the config of the run is not whole: {error} is missing") from None
-        for name in ("options", "settings"):  # JSON has no tuples
-            given[name] = {key: _untupled(value) for key, value in given[name].items()}
-        return cls(**given)
+        if not isinstance(told, Mapping):
+            raise SelectError("the config of the run is no object")
+        for name in names:
+            if name not in told:
+                raise SelectError(f"the config of the run is not whole: {name!r} is missing")
+        for name in ("options", "settings"):
+            if not isinstance(told[name], Mapping):
+                raise SelectError(f"{name}={told[name]!r}: must be an object")
+        return cls(**{name: told[name] for name in names})
 
 
-def differences(saved: TrainConfig, asked: Mapping[str, Any]) -> list[str]:
-    """What was asked for and is not as saved; None asks for nothing."""
-    told = []
-    for name, value in asked.items():
-        kept = getattr(saved, name)
-        if isinstance(value, Mapping):
-            told += [
-                f"{inner}={value[inner]} where the run has {kept.get(inner, 'its default')}"
-                for inner in value
-                if value[inner] is not None and value[inner] != kept.get(inner)
-            ]
-        elif value is not None and value != kept:
-            told.append(f"{name}={value} where the run has {kept}")
-    return told
+def differences(kept: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+    """What is asked for and not as it was kept; None asks for nothing."""
+    return [
+        f"{name}={value} where the run has {kept.get(name)}"
+        for name, value in asked.items()
+        if value is not None and value != kept.get(name)
+    ]
+
+
+def plain(name: str, value: Any) -> Any:
+    """An option of a world as a file can keep it; a list becomes a tuple."""
+    if isinstance(value, list | tuple):
+        return tuple(plain(name, part) for part in value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise SelectError(
+        f"{name}={value!r}: a run keeps its options as numbers and text; give train the world "
+        "itself, made with this"
+    )
+
+
+def whole_chunks(steps: int, chunk: int) -> int:
+    """A number of steps, rounded up."""
+    return -(-steps // chunk) * chunk
 
 
 def versions() -> dict[str, str]:
@@ -96,7 +120,3 @@ def versions() -> dict[str, str]:
         "python": platform.python_version(),
         "machine": platform.machine(),
     }
-
-
-def _untupled(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value

@@ -12,15 +12,15 @@ from rich.console import Console, JustifyMethod
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-out = Console(highlight=False)
-aside = Console(stderr=True, highlight=False)
+out = Console(highlight=False, markup=False)
+aside = Console(stderr=True, highlight=False, markup=False)
 
 
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[int, int], None]]:
     """A bar on standard error that hears (done, all), gone when it is done."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=aside, transient=True) as bar:
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=aside, transient=True, disable=not aside.is_terminal) as bar:
         task = bar.add_task(title, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 

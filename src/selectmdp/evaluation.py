@@ -4,6 +4,7 @@ Episode e of seed s starts in the same state and meets the same chance under eve
 the policies' own picks allow, so that differences between policies are differences of policies.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -15,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from selectmdp.references import reference
-from selectmdp.spec import SelectError, check_count, check_seed
+from selectmdp.spec import SelectError, Spec, check_count, check_seed
 from selectmdp.tasks import describe
 from selectmdp.types import Action, Observation
 
@@ -43,10 +44,10 @@ class Evaluation:
     """The mean reward of a step in each episode."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data; an interval that does not exist is null."""
+        """Plain data; a number that does not exist, as the interval of one episode, is null."""
         plain = asdict(self)
-        plain["episode_rewards"] = list(self.episode_rewards)
-        plain["ci95"] = None if np.isnan(self.ci95) else self.ci95
+        plain["episode_rewards"] = [_or_null(reward) for reward in self.episode_rewards]
+        plain["mean_reward"], plain["ci95"] = _or_null(self.mean_reward), _or_null(self.ci95)
         return plain
 
 
@@ -63,8 +64,7 @@ class Evaluator:
     """Episodes on one world under one way to act; compiled once, parameters are passed in."""
 
     def __init__(self, env: Any, act: ParametricActor) -> None:
-        if not hasattr(env, "spec"):
-            raise SelectError(f"env={env!r}: give a world, such as selectmdp.make('circle')")
+        check_world(env)
         self.env = env
         self._start = jax.jit(jax.vmap(partial(_begin, env)))
         piece = jax.vmap(partial(_go_on, env, act), in_axes=(None, 0, None, None))
@@ -104,6 +104,7 @@ def evaluate(
 
     `steps` of an episode are the world's time limit unless given; `progress` hears (done, all).
     """
+    check_world(env)
     actor: Any = reference(policy, env) if isinstance(policy, str) else policy
     if hasattr(actor, "actor"):  # a trained policy, which may have learned on other sizes
         actor = actor.actor(env)
@@ -121,6 +122,12 @@ def interval95(values: Float[np.ndarray, " n"]) -> float:
         return float("nan")
     spread = float(np.std(values, ddof=1)) / np.sqrt(len(values))
     return float(stats.t.ppf(0.975, len(values) - 1) * spread)
+
+
+def check_world(env: Any) -> None:
+    """A JAX world, which has the sizes of a Select-MDP."""
+    if not isinstance(getattr(env, "spec", None), Spec):
+        raise SelectError(f"env={env!r}: give a world, such as selectmdp.make('circle')")
 
 
 def check_episodes(episodes: int) -> None:
@@ -184,3 +191,7 @@ def summary(
         dynamics=world["dynamics"],
         episode_rewards=tuple(float(value) for value in rewards),
     )
+
+
+def _or_null(number: float) -> float | None:
+    return number if math.isfinite(number) else None

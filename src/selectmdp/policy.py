@@ -4,7 +4,8 @@
 `runs.load` reads a policy from a run's folder.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from jaxtyping import Array, Float, Int, Key
 from selectmdp import iterative, sharing
 from selectmdp.agent import Agent
 from selectmdp.nets.base import Params
+from selectmdp.observations import understood
 from selectmdp.references import Actor
 from selectmdp.sharing import PhaseMap
 from selectmdp.spec import SelectError, Spec, check_count, check_seed
@@ -110,30 +112,11 @@ class Policy:
                 f"no context: the policy was trained with {self.spec.num_context} context things "
                 "and needs to see them; give context=[U, G]"
             )
-
-
-def understood(observation: Any, spec: Spec) -> tuple[Observation, bool, Callable[[Any], Any]]:
-    """An observation as people give it: as a batch, whether it was one, and how to give back."""
-    parts = _parts(observation)
-    numpy = not any(isinstance(part, jax.Array) for part in parts.values() if part is not None)
-    give = np.asarray if numpy else jnp.asarray
-    items = _numbers("items", parts["items"])
-    if items.ndim not in (2, 3) or items.shape[-2] < 1:
-        raise SelectError(f"items has shape {items.shape}: give [N, F], or a batch [B, N, F]")
-    batched = items.ndim == 3
-    lead, num_items = items.shape[:-2], items.shape[-2]
-    width = spec.context_features
-    context = _numbers("context", _or(parts["context"], np.zeros((*lead, 0, width), np.float32)))
-    if context.ndim != items.ndim or context.shape[:-2] != lead:
-        raise SelectError(f"context has shape {context.shape}: give {[*lead, 'U', width]}")
-    masks = {
-        "present": (*lead, num_items),
-        "context_present": (*lead, context.shape[-2]),
-        "legal": (*lead, num_items, spec.num_commands),
-    }
-    given = {name: _mask(name, parts[name], shape) for name, shape in masks.items()}
-    seen = Observation(items, context, **given)
-    return (seen if batched else jax.tree.map(lambda leaf: leaf[None], seen)), batched, give
+        if self.spec.num_context == 0 and num_context > 0:
+            raise SelectError(
+                f"context has {num_context} things: the policy was trained without and sees none; "
+                "leave it out"
+            )
 
 
 @partial(jax.jit, static_argnums=0)
@@ -168,55 +151,22 @@ def _values(
     return jnp.where(allowed, agent.network.values(own, seen, picks), -jnp.inf)
 
 
-def _parts(observation: Any) -> dict[str, Any]:
-    names = Observation._fields
-    if isinstance(observation, Observation):
-        return observation._asdict()
-    if isinstance(observation, Mapping):
-        unknown = [name for name in observation if name not in names]
-        if unknown or "items" not in observation:
-            raise SelectError(
-                f"observation has {list(observation)}: 'items' is needed, and what else it may "
-                f"have is {', '.join(names[1:])}"
-            )
-        return {name: observation.get(name) for name in names}
-    return {**dict.fromkeys(names), "items": observation}
-
-
-def _or(given: Any, otherwise: Any) -> Any:
-    return otherwise if given is None else given
-
-
-def _numbers(name: str, given: Any) -> Any:
-    try:
-        numbers = given if isinstance(given, jax.Array) else np.asarray(given, np.float32)
-    except (TypeError, ValueError) as error:
-        raise SelectError(f"{name} is not an array of numbers: {error}") from None
-    if not np.isfinite(np.asarray(numbers)).all():
-        where = np.argwhere(~np.isfinite(np.asarray(numbers)))[0].tolist()
-        raise SelectError(f"{name}{where} is not finite: give numbers; mark absent ones in present")
-    return numbers.astype(np.float32)
-
-
-def _mask(name: str, given: Any, shape: tuple[int, ...]) -> Any:
-    if given is None:
-        return np.ones(shape, bool)
-    mask = given if isinstance(given, jax.Array) else np.asarray(given)
-    if mask.shape != shape:
-        raise SelectError(f"{name} has shape {mask.shape}: it must be {shape}")
-    return mask.astype(bool)
-
-
 def _check_picks(
     picks: Sequence[tuple[int, int]], num_select: int, pairs: tuple[int, ...]
 ) -> Action:
-    made = [(int(item), int(command)) for item, command in picks]
+    try:
+        made = [(operator.index(item), operator.index(command)) for item, command in picks]
+    except (TypeError, ValueError):
+        raise SelectError(f"picks={picks!r}: give pairs of an item and a command") from None
     if len(made) >= num_select:
         raise SelectError(f"picks={made}: of K={num_select} all are made; there is no next pick")
     if len({item for item, _ in made}) < len(made):
         raise SelectError(f"picks={made}: an item can be picked once")
     for item, command in made:
         if not (0 <= item < pairs[0] and 0 <= command < pairs[1]):
-            raise SelectError(f"picks={made}: ({item}, {command}) is none of {pairs} pairs")
+            raise SelectError(
+                f"picks={made}: ({item}, {command}) is none of the pairs of {pairs[0]} items and "
+                f"{pairs[1]} commands"
+            )
     rows = np.asarray(made + [(-1, 0)] * (num_select - len(made)), np.int32)
     return Action(jnp.asarray(rows[:, 0]), jnp.asarray(rows[:, 1]))

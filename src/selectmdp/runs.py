@@ -11,51 +11,57 @@ from typing import Any
 
 import jax
 
-from selectmdp import agent, checkpoint, tasks
+from selectmdp import agent, checkpoint, worlds
 from selectmdp.agent import Agent
 from selectmdp.checkpoint import CheckpointError, Keeper
-from selectmdp.config import TrainConfig, versions
+from selectmdp.config import TrainConfig, differences, versions
 from selectmdp.envs.base import offers
+from selectmdp.evaluation import check_world
 from selectmdp.policy import Policy
 from selectmdp.runlog import write_whole
 from selectmdp.sharing import PhaseMap
 from selectmdp.spec import SelectError, Spec
 
+CONFIG = "config.json"
 NEEDED = ("legal_after", "sort_key")
 """What a policy may need of the world that it learned in."""
 
 
-def create(folder: Path, config: TrainConfig) -> None:
+def create(folder: Path, config: TrainConfig, spec: Spec) -> None:
     """A new folder with the config in it; one that exists is left alone."""
-    if folder.exists() and any(folder.iterdir() if folder.is_dir() else [folder]):
-        raise SelectError(
-            f"{folder} exists: choose another --out, or go on with that run by --resume"
-        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SelectError(f"{folder} cannot be made ({error.strerror}): choose another") from None
-    content = {"config": config.to_json(), "versions": versions()}
-    write_whole(folder / "config.json", (json.dumps(content, indent=2) + "\n").encode())
+        taken = any(folder.iterdir())
+    except FileExistsError:
+        raise SelectError(f"{folder} is a file: choose another --out") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SelectError(f"{folder} cannot be made ({reason}): choose another --out") from None
+    if taken:
+        raise SelectError(
+            f"{folder} exists and is not empty: choose another --out, or go on with the run in it "
+            "by --resume"
+        )
+    content = {"config": config.to_json(), "spec": asdict(spec), "versions": versions()}
+    write_whole(folder / CONFIG, (json.dumps(content, indent=2) + "\n").encode())
 
 
-def config_of(folder: Path) -> TrainConfig:
-    """The config of the run in a folder."""
-    path = folder / "config.json"
+def config_of(folder: Path) -> tuple[TrainConfig, Spec]:
+    """The config of the run in a folder, and the sizes of its world."""
+    path = folder / CONFIG
     try:
-        return TrainConfig.from_json(json.loads(path.read_text())["config"])
+        content = json.loads(path.read_bytes())
+        return TrainConfig.from_json(content["config"]), Spec(**content["spec"])
     except FileNotFoundError:
-        raise SelectError(f"{folder} holds no run: there is no {path.name} in it") from None
+        raise SelectError(f"{folder} holds no run: there is no {CONFIG} in it") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        if isinstance(error, SelectError):
-            raise
         raise SelectError(f"{path} cannot be read ({error}): train again elsewhere") from None
 
 
 def is_run(path: str | Path) -> bool:
     """Whether there is a run, or a checkpoint of one, in this folder."""
     folder = Path(path)
-    return (folder / "config.json").is_file() or (folder / checkpoint.MANIFEST).is_file()
+    return (folder / CONFIG).is_file() or (folder / checkpoint.MANIFEST).is_file()
 
 
 def keeper(folder: Path) -> Keeper:
@@ -79,6 +85,21 @@ def policy_meta(
     }
 
 
+def meta_of(folder: Path) -> tuple[TrainConfig, dict[str, Any]]:
+    """The config in a checkpoint's manifest, and all that the manifest tells."""
+    meta = checkpoint.manifest(folder)
+    try:
+        config = TrainConfig.from_json(meta["config"])
+        if len(meta["phase_map"]) != Spec(**meta["spec"]).num_select:
+            raise SelectError("phase_map and num_select do not fit")
+    except (ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(
+            f"{folder / checkpoint.MANIFEST} is whole but not of a training run ({error}): "
+            "give a folder that train wrote"
+        ) from None
+    return config, meta
+
+
 def load(path: str | Path, env: Any = None) -> Policy:
     """The policy of a run's newest checkpoint, or of the checkpoint in this very folder.
 
@@ -93,9 +114,8 @@ def load(path: str | Path, env: Any = None) -> Policy:
             raise CheckpointError(
                 f"{damaged[0]}; the newest that is whole is {folder}: load that to use it"
             )
-    meta = checkpoint.manifest(folder)
-    config = TrainConfig.from_json(meta["config"])
-    made = agent_of(config, env if env is not None else _world(config, meta))
+    config, meta = meta_of(folder)
+    made = agent_of(config, _world(config, meta) if env is None else _given(env, meta))
     like = jax.eval_shape(made.init, jax.random.key(0))
     params = checkpoint.read(folder, "policy", like)
     return Policy(made, params, tuple(meta["phase_map"]), meta)
@@ -113,22 +133,39 @@ def agent_of(config: TrainConfig, env: Any) -> Agent:
     )
 
 
-def world_of(policy: Policy, changes: dict[str, Any]) -> Any:
+def world_of(policy: Policy, changes: dict[str, Any]) -> worlds.World:
     """The world of a policy's run, with the options changed that are not None."""
     config = TrainConfig.from_json(policy.about["config"])
+    if not worlds.has_name(config.task):
+        raise SelectError(
+            f"the run's world {config.task!r} has no name here: evaluate it in Python, by "
+            "evaluate(world, load(path))"
+        )
     given = {name: value for name, value in changes.items() if value is not None}
-    return tasks.make(config.task, **{**config.options, **given})
+    return worlds.world(config.task, {**config.options, **given})
+
+
+def _given(env: Any, meta: dict[str, Any]) -> Any:
+    """A world that was given, if it has the sizes of the run's."""
+    check_world(env)
+    told = differences(meta["spec"], asdict(env.spec))
+    if told:
+        raise SelectError(
+            f"env is not the world of the run: {'; '.join(told)}. Give that to load; the policy "
+            "then plays in others too, by evaluate(other, policy)"
+        )
+    return env
 
 
 def _world(config: TrainConfig, meta: dict[str, Any]) -> Any:
-    """The world of a run by its name; of one that has no name, its sizes."""
-    if tasks.is_known(config.task):
-        return tasks.make(config.task, **config.options)
+    """What a policy needs of its run's world: sizes, which the manifest tells, or more."""
     used = [name for name in meta["needs"] if name != "sort_key" or config.algorithm == "sorting"]
-    if used:
-        raise SelectError(
-            f"the policy needs {' and '.join(used)} of the world {config.task!r} that it learned "
-            "in: load(path, env=that world)"
-        )
-    names = tuple(meta["command_names"]) or None
-    return SimpleNamespace(spec=Spec(**meta["spec"]), command_names=names)
+    if not used:
+        names = tuple(meta["command_names"]) or None
+        return SimpleNamespace(spec=Spec(**meta["spec"]), command_names=names)
+    if worlds.has_name(config.task):
+        return worlds.world(config.task, config.options).env
+    raise SelectError(
+        f"the policy needs {' and '.join(used)} of the world {config.task!r} that it learned "
+        "in: load(path, env=that world)"
+    )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from numbers import Real
 from typing import Any
 
 from selectmdp.spec import SelectError, check_count
@@ -67,6 +68,15 @@ def with_changes(kind: type[Any], changes: Mapping[str, Any]) -> Any:
     return kind(**changes)
 
 
+KINDS = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    tuple: "whole numbers separated by commas",
+}
+"""What a person is told to type for a field of each type."""
+
+
 def parsed(kind: type[Any], texts: tuple[str, ...]) -> dict[str, Any]:
     """Changes as a person types them, `name=value`; widths are separated by commas."""
     defaults = {each.name: each.default for each in fields(kind)}
@@ -79,14 +89,16 @@ def parsed(kind: type[Any], texts: tuple[str, ...]) -> dict[str, Any]:
         try:
             changes[name] = _read(defaults[name], value)
         except ValueError:
-            kind_of = type(defaults[name]).__name__
-            raise SelectError(f"--set {text}: {value!r} is not of type {kind_of}") from None
+            wanted = KINDS[type(defaults[name])]
+            raise SelectError(f"--set {text}: {value!r} is not {wanted}") from None
     return changes
 
 
 def _read(default: Any, text: str) -> Any:
     if isinstance(default, bool):
-        return {"true": True, "false": False}[text.lower()] if text else None
+        if text.lower() not in ("true", "false"):
+            raise ValueError(text)
+        return text.lower() == "true"
     if isinstance(default, tuple):
         return tuple(int(part) for part in text.split(",") if part)
     return type(default)(text)
@@ -101,9 +113,10 @@ def _positive(name: str, default: Any, value: Any, most: float) -> Any:
         if check_count(name, value) < 1:
             raise SelectError(f"{name}={value}: must be at least 1")
         return int(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise SelectError(f"{name}={value!r}: must be a number")
-    if not 0.0 < value <= most or value == float("inf"):
+    number = float(value)
+    if not 0.0 < number <= most or number == float("inf"):
         limit = "finite" if most == float("inf") else f"at most {most:g}"
         raise SelectError(f"{name}={value}: must be more than 0 and {limit}")
-    return float(value)
+    return number

@@ -17,7 +17,10 @@ class Stopped(Exception):
 
 @contextmanager
 def noted() -> Iterator[list[int]]:
-    """The signals that came so far; a second one of a kind is not held back."""
+    """The signals that came so far; a second one of a kind is not held back.
+
+    What is ignored, as Ctrl-C is in a job of the background, stays ignored.
+    """
     caught: list[int] = []
     before: dict[int, Any] = {}
 
@@ -26,11 +29,15 @@ def noted() -> Iterator[list[int]]:
         caught.append(number)
         signal.signal(number, before[number])
 
+    for each in (signal.SIGINT, signal.SIGTERM):
+        now = signal.getsignal(each)
+        if now not in (signal.SIG_IGN, None):  # None: set by another language's code
+            before[each] = now
     try:
-        for each in (signal.SIGINT, signal.SIGTERM):
-            before[each] = signal.signal(each, note)
+        for number in before:
+            signal.signal(number, note)
     except ValueError:  # not the main thread: signals are somebody else's
-        pass
+        before.clear()
     try:
         yield caught
     finally:

@@ -4,16 +4,20 @@ A `World` knows how its kind is run and evaluated; training asks it and does not
 """
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from selectmdp import tasks
 from selectmdp.engines import Compiled, Engine
+from selectmdp.envs.base import offers
 from selectmdp.evaluation import Evaluation, Evaluator, ParametricActor, Progress
 from selectmdp.learners.base import Learner
-from selectmdp.references import REFERENCES, Actor
+from selectmdp.references import REFERENCES, Actor, reference
 from selectmdp.spec import SelectError, Spec
+
+EPISODE_STEPS = 1000
+"""Steps of an evaluated episode where the world has no time limit."""
 
 
 class Judge(Protocol):
@@ -49,10 +53,6 @@ class World(Protocol):
 
     def judge(self, act: ParametricActor) -> Judge: ...
 
-    def references(self) -> dict[str, Judge]:
-        """Judges of the policies to compare with."""
-        ...
-
 
 @dataclass(frozen=True)
 class JaxWorld:
@@ -70,15 +70,6 @@ class JaxWorld:
     def judge(self, act: ParametricActor) -> Judge:
         return Evaluator(self.env, act)
 
-    def references(self) -> dict[str, Judge]:
-        judges: dict[str, Judge] = {}
-        for name, make in REFERENCES.items():
-            try:
-                judges[name] = Evaluator(self.env, _without_parameters(make(self.env)))
-            except SelectError:  # not every world offers a heuristic
-                continue
-        return judges
-
 
 def world(task: Any, options: Mapping[str, Any]) -> World:
     """The world of a task: a name of ours with options, a Gymnasium id, a factory, or a world."""
@@ -88,9 +79,9 @@ def world(task: Any, options: Mapping[str, Any]) -> World:
         if options:
             raise SelectError(f"options {sorted(options)}: give them to the world itself")
         return JaxWorld(type(task).__name__, task)
-    from selectmdp.interop.host import HostWorld, is_registered
+    from selectmdp.interop.host import HostWorld
 
-    if isinstance(task, str) and not is_registered(task):
+    if isinstance(task, str) and not has_name(task):
         known = ", ".join(tasks.names())
         raise SelectError(f"task {task!r} is none of {known}, and no Gymnasium id")
     if not isinstance(task, str) and not callable(task):
@@ -98,5 +89,34 @@ def world(task: Any, options: Mapping[str, Any]) -> World:
     return HostWorld(task, dict(options))
 
 
-def _without_parameters(actor: Actor) -> ParametricActor:
-    return lambda _, *seen: actor(*seen)
+def has_name(task: str) -> bool:
+    """Whether a world can be made from this name alone: one of ours, or a Gymnasium id."""
+    from selectmdp.interop.host import is_registered
+
+    return tasks.is_known(task) or is_registered(task)
+
+
+def episode_steps(world: World) -> int:
+    """Steps of an evaluated episode."""
+    return offers(world.env, "time_limit") or EPISODE_STEPS
+
+
+def references(world: World) -> dict[str, Judge]:
+    """Judges of the policies to compare with; not every world offers a heuristic."""
+    judges = {}
+    for name in REFERENCES:
+        with suppress(SelectError):
+            judges[name] = _judge_of(world, reference(name, world.env))
+    return judges
+
+
+def evaluated(world: World, policy: Any, **how: Any) -> Evaluation:
+    """A trained policy, or a reference by its name, on this world; `how` is as `Judge` has it."""
+    named = isinstance(policy, str)
+    actor = reference(policy, world.env) if named else policy.actor(world.env)
+    with world.opened():
+        return _judge_of(world, actor)(steps=episode_steps(world), **how)
+
+
+def _judge_of(world: World, actor: Actor) -> Judge:
+    return world.judge(lambda _, *seen: actor(*seen))

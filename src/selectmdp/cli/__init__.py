@@ -9,6 +9,7 @@ import tyro
 from selectmdp.cli.learn import parameters, presets, train
 from selectmdp.cli.measure import bench
 from selectmdp.cli.play import check, demo, evaluate
+from selectmdp.signals import Stopped
 from selectmdp.spec import SelectError
 
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -23,7 +24,10 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run one command; a broken rule ends with its message and exit code 2."""
+    """Run one command; a broken rule ends with its message and exit code 2.
+
+    A signal ends it with the code that shells know it by, after what could be saved is saved.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # ± on a terminal that has none is no reason to die
@@ -36,8 +40,13 @@ def main(arguments: list[str] | None = None) -> None:
             args=sys.argv[1:] if arguments is None else arguments,
         )
     except SelectError as error:
-        print(f"selectmdp: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
+        raise _ended(str(error), 2) from None
+    except Stopped as stopped:
+        raise _ended(str(stopped), 128 + stopped.signal_number) from None
     except KeyboardInterrupt:
-        print("selectmdp: stopped", file=sys.stderr)
-        raise SystemExit(130) from None
+        raise _ended("stopped", 130) from None
+
+
+def _ended(message: str, code: int) -> SystemExit:
+    print(f"selectmdp: {message}", file=sys.stderr)
+    return SystemExit(code)

@@ -1,17 +1,18 @@
 """Commands that learn: `train`, the `presets` it knows, how many `parameters` an algorithm has."""
 
 from dataclasses import asdict, fields
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
 from selectmdp.cli.options import DEFAULTS, Flag, World
-from selectmdp.cli.play import train_table
+from selectmdp.cli.play import next_command, tell, train_table
 
 
 def train(
-    task: Annotated[str | None, tyro.conf.Positional] = None,
+    task: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[TASK]")] = None,
     /,
     world: World = DEFAULTS,
     algorithm: str | None = None,
@@ -22,7 +23,7 @@ def train(
     resume: Flag = False,
     evaluations: int | None = None,
     episodes: int | None = None,
-    set: tuple[str, ...] = (),
+    set: Annotated[tuple[tuple[str, ...], ...], tyro.conf.UseAppendAction] = (),
     json: Flag = False,
 ) -> None:
     """Train a policy; Ctrl-C saves and says how to go on.
@@ -43,39 +44,32 @@ def train(
         set: settings of the preset to change, as name=value; `selectmdp presets` lists them.
         json: print one object instead of a table.
     """
-    from selectmdp import console, settings
+    from selectmdp import console, runs, settings
     from selectmdp.learners.presets import preset as named
-    from selectmdp.signals import Stopped
     from selectmdp.training import DEFAULTS as USUAL
     from selectmdp.training import train as run
 
-    changes = settings.parsed(named(preset or USUAL["preset"]).settings, set)
-    try:
-        result = run(
-            task,
-            algorithm=algorithm,
-            preset=preset,
-            steps=steps,
-            seed=seed,
-            out=out,
-            resume=resume,
-            evaluations=evaluations,
-            episodes=episodes,
-            settings=changes,
-            **asdict(world),
-        )
-    except Stopped as stopped:
-        console.aside.print(f"selectmdp: {stopped}", soft_wrap=True)
-        raise SystemExit(128 + stopped.signal_number) from None
+    way = preset or USUAL["preset"]
+    if resume and out is not None and preset is None and set:
+        way = runs.config_of(out)[0].preset
+    result = run(
+        task,
+        algorithm=algorithm,
+        preset=preset,
+        steps=steps,
+        seed=seed,
+        out=out,
+        resume=resume,
+        evaluations=evaluations,
+        episodes=episodes,
+        settings=settings.parsed(named(way).settings, tuple(chain.from_iterable(set))),
+        **asdict(world),
+    )
     if json:
         console.as_json(result.to_json())
         return
     train_table(result)
-    console.out.print(f"curve: {result.folder / 'curve.png'}", soft_wrap=True)
-    console.out.print(
-        f"next: selectmdp evaluate {result.folder} --num-items {2 * result.policy.spec.num_items}",
-        soft_wrap=True,
-    )
+    tell(f"curve: {result.folder / 'curve.png'}", f"next: {next_command(result)}")
 
 
 def presets(json: Flag = False) -> None:

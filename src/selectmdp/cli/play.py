@@ -1,12 +1,14 @@
 """Commands that play: `evaluate` a policy, `check` an environment, `demo`."""
 
-from dataclasses import asdict
+import shlex
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
 from selectmdp.cli.options import DEFAULTS, Flag, World
+from selectmdp.spec import SelectError
 
 
 def evaluate(
@@ -21,38 +23,45 @@ def evaluate(
     """Mean reward of a step under a policy, ± 95 % interval over episodes.
 
     Args:
-        task: circle, predator-prey, or the folder of a training run, whose policy is then evaluated
-            in its own world, with other sizes and rules where they are given.
+        task: circle, predator-prey, the id of a Gymnasium environment, or the folder of a training
+            run, whose policy is then evaluated in its own world, with other sizes and rules where
+            they are given.
         world: sizes and rules.
         policy: random or greedy; in a run's folder the trained policy if not given.
         episodes: how many, each on its own seed.
         seed: the same seed meets every policy with the same chance.
         json: print one object instead of a table.
     """
-    from selectmdp import console, evaluation, runs, tasks
+    from selectmdp import console, runs, tasks, worlds
 
-    extrapolates = None
+    trained = None
     player: Any
     if runs.is_run(task):
         trained = runs.load(task)
-        name, env = trained.about["config"]["task"], runs.world_of(trained, asdict(world))
+        place = runs.world_of(trained, asdict(world))
         player, label = (trained, Path(task).name) if policy is None else (policy, policy)
-        extrapolates = env.spec.num_select != trained.spec.num_select
-    else:
-        name, env = task, tasks.make(task, **asdict(world))
+    elif worlds.has_name(task):
+        given = {name: value for name, value in asdict(world).items() if value is not None}
+        place = worlds.world(task, given)
         player = label = policy or "random"
-    with console.progress(f"{label} on {name}") as bar:
-        result = evaluation.evaluate(env, player, episodes=episodes, seed=seed, progress=bar)
+    else:
+        known = ", ".join(tasks.names())
+        raise SelectError(
+            f"task {task!r} is none of {known}, no Gymnasium id, and no folder of a run"
+        )
+    with console.progress(f"{label} on {place.name}") as bar:
+        result = worlds.evaluated(place, player, episodes=episodes, seed=seed, progress=bar)
+    picks = place.env.spec.num_select
+    extrapolates = None if trained is None else picks != trained.spec.num_select
     if json:
-        sizes = tasks.describe(env)
-        told = {"task": name, "policy": label, "extrapolates": extrapolates}
-        console.as_json({**told, **sizes, **result.to_json()})
+        told = {"task": place.name, "policy": label, "extrapolates": extrapolates}
+        console.as_json({**told, **tasks.describe(place.env), **result.to_json()})
         return
-    reward_table([(name, env.spec, label, result)])
-    if extrapolates:
-        console.out.print(
-            f"K={env.spec.num_select} where K={trained.spec.num_select} was trained: phases borrow "
-            "the parameters of the nearest ones"
+    reward_table([(place.name, place.env.spec, label, result)])
+    if trained is not None and extrapolates:
+        tell(
+            f"K={picks} where K={trained.spec.num_select} was trained: phases borrow the "
+            "parameters of the nearest ones"
         )
 
 
@@ -107,9 +116,11 @@ def demo(out: Path = Path("demo"), steps: int = 30_000, episodes: int = 20, seed
         shown = list(film.scenes(env, result.policy.actor(env), steps=60))
         film.save_film(shown, out / "circle-trained.gif", title="isq", progress=bar)
     train_table(result)
-    console.out.print(f"curve: {run / 'curve.png'}")
-    console.out.print(f"film: {out / 'circle-trained.gif'} (greedy: {out / 'circle-greedy.gif'})")
-    console.out.print(f"next: selectmdp evaluate {run} --num-items 200")
+    tell(
+        f"curve: {run / 'curve.png'}",
+        f"film: {out / 'circle-trained.gif'} (greedy: {out / 'circle-greedy.gif'})",
+        f"next: {next_command(result)}",
+    )
 
 
 DEMO_WORLD: dict[str, Any] = {"num_items": 50, "num_select": 6}
@@ -143,3 +154,25 @@ def train_table(result: Any) -> None:
     label = config["algorithm"]
     judged = [(label, result.evaluation), *result.references.items()]
     reward_table([(config["task"], result.policy.spec, name, told) for name, told in judged])
+
+
+def next_command(result: Any) -> str:
+    """What to try after a training: the policy with twice the items, if it can."""
+    from selectmdp import tasks
+
+    command = f"selectmdp evaluate {shlex.quote(str(result.folder))}"
+    spec, task = result.policy.spec, result.policy.about["config"]["task"]
+    twice = replace(spec, num_items=2 * spec.num_items)
+    try:
+        result.policy.agent.network.check(spec, twice)
+    except SelectError:
+        return command
+    return f"{command} --num-items {twice.num_items}" if tasks.is_known(task) else command
+
+
+def tell(*lines: str) -> None:
+    """Lines for people; a long one is not broken, so that it can be copied."""
+    from selectmdp import console
+
+    for line in lines:
+        console.out.print(line, soft_wrap=True)

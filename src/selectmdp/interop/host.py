@@ -13,14 +13,10 @@ from typing import Any
 import gymnasium
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
-from selectmdp import iterative
 from selectmdp.evaluation import ParametricActor
 from selectmdp.interop.host_loop import Copies, HostEvaluator, OnHost
 from selectmdp.learners.base import Learner
-from selectmdp.types import Action, Observation
-
-STEPS = 1000
-"""Steps of an evaluated episode where an environment has no time limit."""
+from selectmdp.spec import SelectError, Spec
 
 
 class HostWorld:
@@ -29,9 +25,9 @@ class HostWorld:
     def __init__(self, task: str | Callable[..., gymnasium.Env[Any, Any]], options: Any) -> None:
         self.name = task if isinstance(task, str) else getattr(task, "__qualname__", repr(task))
         self._task, self._options = task, options
-        self._open: list[Copies] = []
+        self._open: list[VectorEnv[Any, Any, Any]] = []
         with self.opened():
-            self.env = Offered(self._copies(1))
+            self.env = HostEnv(self._copies(1))
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -40,7 +36,7 @@ class HostWorld:
             yield
         finally:
             while self._open:
-                self._open.pop().vector.close()
+                self._open.pop().close()
 
     def engine(self, learner: Learner, seed: int) -> OnHost:
         return OnHost(partial(self._copies, learner.num_envs), self.env, learner, seed)
@@ -48,40 +44,46 @@ class HostWorld:
     def judge(self, act: ParametricActor) -> HostEvaluator:
         return HostEvaluator(self._copies, self.env, act)
 
-    def references(self) -> dict[str, Any]:
-        """Random alone: a host environment has no heuristic to offer."""
-
-        def random(_: Any, key: Any, state: Any, observation: Observation) -> Action:
-            del state
-            return iterative.random_action(key, self.env, observation)
-
-        return {"random": self.judge(random)}
-
     def _copies(self, num_envs: int) -> Copies:
-        self._open.append(Copies(self._vector(num_envs)))
-        return self._open[-1]
+        self._open.append(self._vector(num_envs))
+        return Copies(self._open[-1])
 
     def _vector(self, num_envs: int) -> VectorEnv[Any, Any, Any]:
-        make: Callable[[], gymnasium.Env[Any, Any]]
-        if isinstance(self._task, str):
-            if gymnasium.spec(self._task).vector_entry_point is not None:
-                return gymnasium.make_vec(self._task, num_envs, **self._options)
-            make = partial(gymnasium.make, self._task, **self._options)
-        else:
-            make = partial(self._task, **self._options)
-        return SyncVectorEnv([make] * num_envs, autoreset_mode=AutoresetMode.SAME_STEP)
+        task, options = self._task, self._options
+        if isinstance(task, str) and gymnasium.spec(task).vector_entry_point is not None:
+            return gymnasium.make_vec(task, num_envs, **options)
+        envs = [self._made] * num_envs
+        return SyncVectorEnv(envs, autoreset_mode=AutoresetMode.SAME_STEP)
+
+    def _made(self) -> gymnasium.Env[Any, Any]:
+        """One environment; what else a function makes is refused."""
+        task, options = self._task, self._options
+        try:
+            env = gymnasium.make(task, **options) if isinstance(task, str) else task(**options)
+        except TypeError as error:
+            if not options:
+                raise
+            raise SelectError(f"{self.name} with options {options}: {error}") from error
+        if isinstance(env, gymnasium.Env):
+            return env
+        cure = "train on what it makes" if isinstance(getattr(env, "spec", None), Spec) else ""
+        raise SelectError(
+            f"task={self.name} makes a {type(env).__name__}, which is no gymnasium.Env: "
+            f"{cure or 'give a function that makes one'}"
+        )
 
 
-class Offered:
+class HostEnv:
     """What a host environment offers, under the names that JAX worlds use."""
 
     def __init__(self, copies: Copies) -> None:
         vector = copies.vector
-        inside = vector.envs[0].unwrapped if isinstance(vector, SyncVectorEnv) else vector
+        first = vector.envs[0] if isinstance(vector, SyncVectorEnv) else vector
+        inside = first.unwrapped
         base = getattr(inside, "env", inside)  # ours hold a JAX world inside
-        limits = getattr(base, "time_limit", None), getattr(vector.spec, "max_episode_steps", None)
+        limits = getattr(base, "time_limit", None), getattr(first.spec, "max_episode_steps", None)
         self.spec = copies.spec
-        self.time_limit = next((limit for limit in limits if limit), STEPS)
+        self.time_limit = next((limit for limit in limits if limit), None)
         self.unit = getattr(base, "unit", "reward")
         for name in ("command_names", "legal_after", "sort_key", "learning_reward", "dynamics"):
             setattr(self, name, getattr(base, name, None))

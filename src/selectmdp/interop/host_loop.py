@@ -226,19 +226,28 @@ class HostEvaluator:
 
 def observed(seen: Mapping[str, Any], spec: Spec) -> Observation:
     """A batch of observations as Gymnasium gives it: a dict of arrays, masks as 0 and 1."""
-    try:
-        return Observation(
-            items=np.asarray(seen["items"], np.float32),  # type: ignore[arg-type]
-            context=np.asarray(seen["context"], np.float32),  # type: ignore[arg-type]
-            present=np.asarray(seen["present"]).astype(bool),  # type: ignore[arg-type]
-            context_present=np.asarray(seen["context_present"]).astype(bool),  # type: ignore[arg-type]
-            legal=np.asarray(seen["legal"]).astype(bool),  # type: ignore[arg-type]
-        )
-    except (KeyError, TypeError, IndexError) as error:
-        raise SelectError(
-            f"the environment's observation has no {error}: it must be a dict with "
-            f"{', '.join(Observation._fields)}"
-        ) from None
+    shapes = {
+        "items": (spec.num_items, spec.item_features),
+        "context": (spec.num_context, spec.context_features),
+        "present": (spec.num_items,),
+        "context_present": (spec.num_context,),
+        "legal": (spec.num_items, spec.num_commands),
+    }
+    parts: dict[str, Any] = {}
+    for name, shape in shapes.items():
+        if not isinstance(seen, Mapping) or name not in seen:
+            raise SelectError(
+                f"the environment's observation has no {name!r}: it must be a dict with "
+                f"{', '.join(shapes)}"
+            )
+        kind = np.float32 if name in ("items", "context") else bool
+        parts[name] = np.asarray(seen[name]).astype(kind)
+        if parts[name].shape[1:] != shape:
+            raise SelectError(
+                f"the environment's observation has {name} of shape {parts[name].shape[1:]}: "
+                f"by its action space, {spec}, it must be {shape}"
+            )
+    return Observation(**parts)
 
 
 def _start(learner: Learner, seen: Observation, key: Key[Array, ""]) -> Running:

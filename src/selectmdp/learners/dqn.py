@@ -123,19 +123,17 @@ class DQN:
     ) -> tuple[Params, optax.OptState, Float[Array, ""]]:
         """One Adam step on one batch."""
         batch = self.sample(key, state.replay)
-        target = self.targets(state, batch)
-
-        def loss(params: Params) -> Float[Array, ""]:
-            values = self.agent.picked_values(
-                params, state.phase_map, batch.observation, batch.action
-            )
-            taken = (batch.action.items >= 0).T  # [K, B]
-            errors = jnp.where(taken, target.T - values, 0.0)
-            return jnp.square(errors).mean(axis=1).sum()
-
-        error, gradient = jax.value_and_grad(loss)(params)
+        error, gradient = self._gradient(params, state, batch)
         change, optimiser = self._adam().update(gradient, optimiser)
         return optax.apply_updates(params, change), optimiser, error
+
+    def loss(self, params: Params, state: State, batch: Transition) -> Float[Array, ""]:
+        """The sum over phases of the batch's mean squared error."""
+        target = self.targets(state, batch)
+        values = self.agent.picked_values(params, state.phase_map, batch.observation, batch.action)
+        taken = (batch.action.items >= 0).T  # [K, B]
+        errors = jnp.where(taken, target.T - values, 0.0)
+        return jnp.square(errors).mean(axis=1).sum()
 
     def sample(self, key: Key[Array, ""], rings: replay.Rows) -> Transition:
         """A batch of stored steps, from all environments alike."""
@@ -181,6 +179,26 @@ class DQN:
         """By the algorithm's sharing."""
         kind, num_select = self.agent.algorithm.sharing, self.agent.spec.num_select
         return sharing.map_at(kind, num_select, step, self.total_steps)
+
+    def _gradient(
+        self, params: Params, state: State, batch: Transition
+    ) -> tuple[Float[Array, ""], Params]:
+        """Loss and gradient of a batch, in as few slices as stay in cache one by one."""
+        size = self.settings.batch_size
+        fits = self.agent.states_at_once() or size
+        slices = next(n for n in range(1, size + 1) if size % n == 0 and size // n <= fits)
+        if slices == 1:
+            return jax.value_and_grad(self.loss)(params, state, batch)
+
+        def add(total: Any, part: Transition) -> tuple[Any, None]:
+            more = jax.value_and_grad(self.loss)(params, state, part)
+            return jax.tree.map(lambda left, right: left + right / slices, total, more), None
+
+        parts = jax.tree.map(
+            lambda leaf: leaf.reshape(slices, size // slices, *leaf.shape[1:]), batch
+        )
+        nothing = jnp.zeros(()), jax.tree.map(jnp.zeros_like, params)
+        return jax.lax.scan(add, nothing, parts)[0]
 
     def _adam(self) -> optax.GradientTransformation:
         return optax.adam(self.settings.learning_rate, eps=self.settings.adam_epsilon)

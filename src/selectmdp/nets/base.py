@@ -1,11 +1,11 @@
-"""What a Q-network of the IS-MDP is (paper §3): for one state and one phase, pure, on one parameter set.
+"""What a Q-network of the IS-MDP is (paper §3): pure, for one state, phase and parameter set.
 
 Callers batch with `jax.vmap` over states and over phases. Parameters are plain dicts of arrays; the
 sets of several phases are stacked on a leading axis (`sharing`).
 """
 
 import math
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -49,9 +49,34 @@ class Network(Protocol):
         ...
 
 
+@runtime_checkable
+class StackedNetwork(Network, Protocol):
+    """One that evaluates the K phases of B states together, faster than `jax.vmap` would.
+
+    Observations and picks are [K, B, …], and of phase k at most the first k picks are made.
+    Parameters are one set for each phase, or a single one for all.
+    """
+
+    def states_at_once(self, num_items: int, num_select: int) -> int:
+        """How many states, with all phases, to evaluate together."""
+        ...
+
+    def stacked_values(
+        self, params: Params, observation: Observation, picks: Action
+    ) -> Float[Array, "K B N C"]:
+        """`values` of each."""
+        ...
+
+    def stacked_value(
+        self, params: Params, observation: Observation, picks: Action, pick: Action
+    ) -> Float[Array, "K B"]:
+        """`value` of one pick [K, B] each."""
+        ...
+
+
 def leaky(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Leaky ReLU as a maximum: one pass, and its slope at 0 is the small one."""
-    return jnp.maximum(x, SLOPE * x)
+    """Leaky ReLU; its slope at 0 is the small one."""
+    return jnp.where(x > 0, x, SLOPE * x)
 
 
 def weight(key: Key[Array, ""], rows: int, columns: int, fan_in: int) -> Float[Array, "in out"]:

@@ -7,14 +7,17 @@ selected set is held as K rows, one a pick, instead of N masked ones.
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from functools import partial
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Key
+from jaxtyping import Array, Float, Int, Key
 
 from selectmdp.iterative import picked
-from selectmdp.nets.base import Params, leaky, weight
+from selectmdp.nets import layers
+from selectmdp.nets.base import Params, leaky
+from selectmdp.nets.layers import Rows
 from selectmdp.spec import SelectError, Spec
 from selectmdp.types import Action, Observation
 
@@ -22,12 +25,8 @@ Source = Literal["unselected", "selected", "context"]
 SOURCES: tuple[Source, ...] = ("unselected", "selected", "context")
 
 
-class Rows(NamedTuple):
-    """One set: rows of channels, and their weights in the set's mean."""
-
-    rows: Float[Array, "M H"]
-    share: Float[Array, " M"]
-    """1 / how many rows there are, 0 for padding; all 0 in an empty set: its mean is 0."""
+CACHED = 1 << 20
+"""Numbers in a hidden layer of states evaluated together: 4 MB, so that passes stay in cache."""
 
 
 @dataclass(frozen=True)
@@ -46,21 +45,21 @@ class ISQ:
     def init(self, key: Key[Array, ""], spec: Spec) -> Params:
         """Fresh parameters: for each layer and set `own`, `means` and `bias`."""
         widths = self._widths(spec)
-        layers = []
+        phi = []
         for layer_key in jax.random.split(key, self.layers):
             seen = sum(widths[name] for name in self._seen(widths))
             keys = jax.random.split(layer_key, len(widths))
-            layers.append(
+            phi.append(
                 {
-                    name: _affine(set_key, width, seen, self.channels)
+                    name: layers.affine(set_key, width, seen, self.channels)
                     for set_key, (name, width) in zip(keys, widths.items(), strict=True)
                 }
             )
             widths = dict.fromkeys(widths, self.channels)
         seen = sum(widths[name] for name in self._seen(widths))
         out_key = jax.random.fold_in(key, self.layers)
-        out = _affine(out_key, self.channels, seen, spec.num_commands)
-        return {"phi": layers, "psi": out}
+        out = layers.affine(out_key, self.channels, seen, spec.num_commands)
+        return {"phi": phi, "psi": out}
 
     def check(self, trained: Spec, shown: Spec) -> None:
         """Any N, U and K are fine; what describes a row must be as in training."""
@@ -93,12 +92,31 @@ class ISQ:
         row = self._psi(params, sets, sets["unselected"].rows[item][None])[0]
         return row[command]
 
+    def states_at_once(self, num_items: int, num_select: int) -> int:
+        """As many as fit in the cache."""
+        return max(CACHED // (num_select * num_items * self.channels), 1)
+
+    def stacked_values(
+        self, params: Params, observation: Observation, picks: Action
+    ) -> Float[Array, "K B N C"]:
+        """`values` of the phases of a batch."""
+        sets = self._stacked_sets(params, observation, picks)
+        return layers.stacked_values(params, sets, self._seen(sets))
+
+    def stacked_value(
+        self, params: Params, observation: Observation, picks: Action, pick: Action
+    ) -> Float[Array, "K B"]:
+        """`value` of the phases of a batch."""
+        sets = self._stacked_sets(params, observation, picks)
+        row = jnp.take_along_axis(observation.items, pick.items[..., None, None], axis=2)[:, :, 0]
+        return layers.stacked_value(params, sets, self._seen(sets), row, pick.commands)
+
     def _hidden(self, params: Params, observation: Observation, picks: Action) -> dict[str, Rows]:
         sets = self._sets(observation, picks, "context" in params["phi"][0])
         for layer in params["phi"]:
-            means = self._means(sets)
+            means = layers.means(sets, self._seen(sets))
             sets = {
-                name: part._replace(rows=leaky(_apply(layer[name], part.rows, means)))
+                name: part._replace(rows=leaky(layers.apply(layer[name], part.rows, means)))
                 for name, part in sets.items()
             }
         return sets
@@ -106,11 +124,7 @@ class ISQ:
     def _psi(
         self, params: Params, sets: dict[str, Rows], rows: Float[Array, "M H"]
     ) -> Float[Array, "M C"]:
-        return _apply(params["psi"], rows, self._means(sets))
-
-    def _means(self, sets: dict[str, Rows]) -> Float[Array, " S"]:
-        means = [sets[name].share @ sets[name].rows for name in self._seen(sets)]
-        return jnp.concatenate(means) if means else jnp.zeros(0)
+        return layers.apply(params["psi"], rows, layers.means(sets, self._seen(sets)))
 
     def _seen(self, sets: dict[str, Rows] | dict[str, int]) -> list[str]:
         return [name for name in self.sources if name in sets]
@@ -123,37 +137,24 @@ class ISQ:
             widths["context"] = spec.context_features
         return widths
 
+    def _stacked_sets(
+        self, params: Params, observation: Observation, picks: Action
+    ) -> dict[str, Rows]:
+        picks = jax.tree.map(lambda leaf: leaf[..., :-1], picks)  # the last is made in no phase
+        sets = partial(self._sets, context="context" in params["phi"][0])
+        return jax.vmap(jax.vmap(sets))(observation, picks)
+
     def _sets(self, observation: Observation, picks: Action, context: bool) -> dict[str, Rows]:
         num_items, num_commands = observation.legal.shape
         left = observation.present
         if self.selected:
             left = left & ~picked(picks, num_items)
-        sets = {"unselected": Rows(observation.items, _share(left))}
+        items = jnp.where(left[:, None], observation.items, 0.0)
+        sets = {"unselected": Rows(items, layers.shares(left))}
         if self.selected:
             commands = jax.nn.one_hot(picks.commands, num_commands)
             rows = jnp.concatenate([observation.items[picks.items], commands], axis=1)
-            sets["selected"] = Rows(rows, _share(picks.items >= 0))
+            sets["selected"] = Rows(rows, layers.shares(picks.items >= 0))
         if context:
-            sets["context"] = Rows(observation.context, _share(observation.context_present))
+            sets["context"] = Rows(observation.context, layers.shares(observation.context_present))
         return sets
-
-
-def _share(mask: Bool[Array, " M"]) -> Float[Array, " M"]:
-    count = jnp.maximum(mask.sum(), 1)  # phase 0 has nothing chosen; its mean is 0
-    return mask / count.astype(jnp.float32)
-
-
-def _affine(key: Key[Array, ""], own: int, seen: int, width: int) -> dict[str, Array]:
-    own_key, means_key = jax.random.split(key)
-    return {
-        "own": weight(own_key, own, width, own + seen),
-        "means": weight(means_key, seen, width, own + seen),
-        "bias": jnp.zeros(width),
-    }
-
-
-def _apply(
-    affine: dict[str, Array], rows: Float[Array, "M F"], means: Float[Array, " S"]
-) -> Float[Array, "M H"]:
-    together = means @ affine["means"] + affine["bias"]
-    return rows @ affine["own"] + together[None]

@@ -1,0 +1,137 @@
+"""φ and ψ of the equi-invariant network (paper §3.1): for one state, and for a stack of them.
+
+A stack is [K, B, …]: the phases of a batch of steps, as learning sees them. It gives what the
+functions for one state give under two `jax.vmap`s, in few passes over [K, B, N, channels] and with
+one matrix product for each parameter set. Its parameters are R sets: one for each phase, or a
+single one for all.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from selectmdp.nets.base import Params, leaky, weight
+
+Affine = dict[str, Array]
+FEW_FEATURES = 8
+"""Up to here a row's product is made by additions: matrix products of so few columns are slow."""
+
+
+class Rows(NamedTuple):
+    """One set: rows of channels, and their weights in the set's mean."""
+
+    rows: Float[Array, "*stack M H"]
+    share: Float[Array, "*stack M"]
+    """1 / how many rows there are, 0 for padding; all 0 in an empty set: its mean is 0."""
+
+
+def shares(mask: Bool[Array, " M"]) -> Float[Array, " M"]:
+    """The weight of each row in the mean over those that the mask keeps."""
+    count = jnp.maximum(mask.sum(), 1)  # phase 0 has nothing chosen; its mean is 0
+    return mask / count.astype(jnp.float32)
+
+
+def affine(key: Key[Array, ""], own: int, seen: int, width: int) -> Affine:
+    """Fresh parameters of one set in one layer; `seen` counts the numbers in all means."""
+    own_key, means_key = jax.random.split(key)
+    return {
+        "own": weight(own_key, own, width, own + seen),
+        "means": weight(means_key, seen, width, own + seen),
+        "bias": jnp.zeros(width),
+    }
+
+
+def apply(
+    affine: Affine, rows: Float[Array, "M F"], means: Float[Array, " S"]
+) -> Float[Array, "M H"]:
+    """Each row's own product, and what all rows of the set have in common."""
+    common = means @ affine["means"] + affine["bias"]
+    return rows @ affine["own"] + common[None]
+
+
+def means(sets: dict[str, Rows], seen: list[str]) -> Float[Array, "*stack S"]:
+    """The means of the sets that are seen, one after the other."""
+    parts = [jnp.einsum("...m,...mh->...h", sets[name].share, sets[name].rows) for name in seen]
+    stack = next(iter(sets.values())).share.shape[:-1]
+    return jnp.concatenate(parts, axis=-1) if parts else jnp.zeros((*stack, 0))
+
+
+def stacked_values(
+    params: Params, sets: dict[str, Rows], seen: list[str]
+) -> Float[Array, "K B N C"]:
+    """ψ of every unselected row of a stack."""
+    for layer in params["phi"]:
+        sets = _stacked_phi(layer, sets, means(sets, seen))
+    common = _common(params["psi"], means(sets, seen))
+    return _product(sets["unselected"].rows, params["psi"]["own"]) + common[:, :, None]
+
+
+def stacked_value(
+    params: Params,
+    sets: dict[str, Rows],
+    seen: list[str],
+    row: Float[Array, "K B F"],
+    command: Int[Array, "K B"],
+) -> Float[Array, "K B"]:
+    """ψ of one unselected row for each state of a stack.
+
+    The row goes through the layers beside its set: taking it out of [K, B, N, channels] at the end
+    would make a scatter of its gradient.
+    """
+    for layer in params["phi"]:
+        seen_means = means(sets, seen)
+        own = layer["unselected"]
+        row = leaky(_product(row, own["own"]) + _common(own, seen_means))
+        sets = _stacked_phi(layer, sets, seen_means)
+    values = _product(row, params["psi"]["own"]) + _common(params["psi"], means(sets, seen))
+    return jnp.take_along_axis(values, command[..., None], axis=-1)[..., 0]
+
+
+def _stacked_phi(
+    layer: dict[str, Affine], sets: dict[str, Rows], means: Float[Array, "K B S"]
+) -> dict[str, Rows]:
+    def rows(name: str) -> Float[Array, "K B M H"]:
+        own = layer[name]["own"]
+        product = _features_product if own.shape[1] <= FEW_FEATURES else _product
+        return leaky(product(sets[name].rows, own) + _common(layer[name], means)[:, :, None])
+
+    return {name: part._replace(rows=rows(name)) for name, part in sets.items()}
+
+
+def _common(affine: Affine, means: Float[Array, "K B S"]) -> Float[Array, "K B H"]:
+    return _product(means, affine["means"]) + affine["bias"][:, None]
+
+
+def _product(rows: Float[Array, "K *rest F"], own: Float[Array, "R F H"]) -> Array:
+    """Each phase's rows by its own set: R matrix products."""
+    return (_by_set(rows, own) @ own).reshape(*rows.shape[:-1], own.shape[2])
+
+
+def _by_set(rows: Float[Array, "K *rest F"], own: Float[Array, "R F H"]) -> Float[Array, "R M F"]:
+    sets = own.shape[0]
+    return rows.reshape(sets, math.prod(rows.shape[:-1]) // sets, rows.shape[-1])
+
+
+@jax.custom_vjp
+def _features_product(rows: Float[Array, "K B M F"], own: Float[Array, "R F H"]) -> Array:
+    """The same for rows of a few features: additions that melt into the pass that follows."""
+    parts = [rows[..., f, None] * own[:, None, None, f] for f in range(own.shape[1])]
+    return sum(parts[1:], start=parts[0])
+
+
+def _features_forward(rows: Array, own: Array) -> tuple[Array, Any]:
+    return _features_product(rows, own), (rows, own)
+
+
+def _features_backward(kept: Any, slope: Float[Array, "K B M H"]) -> tuple[Array, Array]:
+    rows, own = kept
+    # Rows that are the same in all phases would be hoisted out, by a slow sum over phases.
+    rows = jax.lax.optimization_barrier(rows)
+    to_own = jnp.einsum("rmf,rmh->rfh", _by_set(rows, own), _by_set(slope, own))
+    return _product(slope, own.transpose(0, 2, 1)), to_own
+
+
+_features_product.defvjp(_features_forward, _features_backward)
