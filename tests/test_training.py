@@ -30,6 +30,8 @@ from selectmdp.spec import SelectError
 from selectmdp.trainer import Trainer
 from selectmdp.worlds import world
 
+haste = tiny.haste
+
 
 class Killed(BaseException):
     """The process is gone: nothing that follows in it is done."""
@@ -444,7 +446,7 @@ def test_a_loss_that_is_not_finite_stops_with_the_step_and_the_last_good_checkpo
 def test_numbers_that_are_not_finite_never_reach_a_checkpoint(
     tmp_path: Path, report: ChunkReport, broken: bool, said: str
 ) -> None:
-    config = TrainConfig("circle", tiny.WORLD, "isq-u", "paper", tiny.SETTINGS, 400, 0)
+    config = TrainConfig("circle", tiny.WORLD, "isq-p", "paper", tiny.SETTINGS, 400, 0)
     trainer = Trainer(tmp_path, config, world("circle", tiny.WORLD))
     running = trainer.engine.start()
     trainer._check(running, ChunkReport(1.0, np.nan, 0))  # no update yet, so no loss yet

@@ -1,31 +1,70 @@
-"""Trainings that take seconds: a tiny circle world, a tiny learner, compiled programs shared.
+"""Trainings that take seconds: a tiny circle world, a tiny learner, programs compiled in haste.
 
-Programs are kept in a folder of this process and of those it starts: most trainings here differ in
-a seed or in how they end, and need not be compiled again.
+Most trainings here differ in how they end alone. So those alike share their traced programs in a
+process; compiled ones are kept in a folder, for the processes that it starts too; and they are
+compiled without what would make them fast.
 """
 
 import atexit
-import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
+import pytest
+from jax.experimental.compilation_cache import compilation_cache
 from safetensors.numpy import load_file
 
 import selectmdp as sm
+from selectmdp import worlds
+from selectmdp.config import TrainConfig
 from selectmdp.runlog import read_rows
+from selectmdp.trainer import Trainer
 
-CACHE = {
-    "jax_compilation_cache_dir": tempfile.mkdtemp(prefix="selectmdp-tests-"),
+PROGRAMS = tempfile.mkdtemp(prefix="selectmdp-programs-")
+atexit.register(shutil.rmtree, PROGRAMS, ignore_errors=True)
+HASTE = {
+    "jax_compilation_cache_dir": PROGRAMS,
     "jax_persistent_cache_min_compile_time_secs": 0.2,
+    "jax_disable_most_optimizations": True,
 }
-for name, value in CACHE.items():
-    jax.config.update(name, value)
-    os.environ[name.upper()] = str(value)
-atexit.register(shutil.rmtree, CACHE["jax_compilation_cache_dir"], ignore_errors=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def haste() -> Iterator[None]:
+    """Compile in haste; a test module that has this as its own `haste` does."""
+    before = {name: jax.config.values[name] for name in HASTE}
+    environ = {name.upper(): str(value) for name, value in HASTE.items()}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environ.items():
+            patch.setenv(name, value)
+        for name, value in HASTE.items():
+            jax.config.update(name, value)
+        compilation_cache.reset_cache()
+        patch.setattr(Trainer, "__init__", sharing(Trainer.__init__))
+        patch.setattr(worlds, "references", cache(worlds.references))
+        yield
+        for name, value in before.items():
+            jax.config.update(name, value)
+        compilation_cache.reset_cache()
+
+
+def sharing(init: Any) -> Any:
+    """A trainer's constructor that takes engine and judge of an earlier trainer like it."""
+    made: dict[str, Any] = {}
+
+    def shared(self: Trainer, folder: Path, config: TrainConfig, world: worlds.World) -> None:
+        init(self, folder, config, world)
+        if isinstance(world, worlds.JaxWorld):
+            alike = repr((config.algorithm, config.full_settings, config.steps, config.seed, world))
+            self.engine, self.judge = made.setdefault(alike, (self.engine, self.judge))
+
+    return shared
+
 
 WORLD: dict[str, Any] = {"num_items": 6, "num_select": 2, "time_limit": 20}
 SETTINGS: dict[str, Any] = {

@@ -20,6 +20,7 @@ from selectmdp import agent, replay
 from selectmdp.bench.envs import cores
 from selectmdp.engines import Compiled, Running, blank
 from selectmdp.envs import Circle
+from selectmdp.iterative import random_action
 from selectmdp.learners.dqn import DQN, State
 from selectmdp.settings import PaperSettings
 from selectmdp.spec import SelectError
@@ -37,6 +38,8 @@ UPDATES = 10
 """Updates compiled into one call."""
 CHUNK = 50
 """Training steps compiled into one call."""
+TURN = 0.02
+"""Seconds after which another call has its turn."""
 PUBLISHED = {50: 80.0, 200: 37.0}
 """Steps per second of the published code at N items."""
 
@@ -119,7 +122,9 @@ def update_row(num_items: int, sharing: str, seconds: float) -> dict[str, Any]:
 
 def growth(sizes: dict[int, tuple[int, int]], seconds: float) -> dict[str, Any]:
     """Milliseconds of an update at each size (N, K), and the exponent with which they grow."""
-    times = best_times([updates(*size, NAMES["I"]) for size in sizes.values()], seconds * len(sizes))
+    times = best_times(
+        [updates(*size, NAMES["I"]) for size in sizes.values()], seconds * len(sizes)
+    )
     update_ms = [each / UPDATES * 1e3 for each in times]
     slope = np.polyfit(np.log(list(sizes)), np.log(update_ms), 1)[0]
     return {"sizes": list(sizes), "update_ms": update_ms, "exponent": float(slope)}
@@ -174,48 +179,56 @@ def nominal_flops(num_items: int, num_select: int) -> float:
     return 4.0 * 2 * num_items * layers * num_select * BATCH
 
 
+@lru_cache
 def updates(num_items: int, num_select: int, name: str) -> Call:
     """`UPDATES` updates in one compiled call."""
-    learner, state, compiled = _updates(num_items, num_select, name)
-    del learner
-    return lambda: compiled(state)
-
-
-@lru_cache
-def _updates(num_items: int, num_select: int, name: str) -> tuple[DQN, State, Any]:
     _, learner, running = filled(num_items, num_select, name, capacity=1000)
 
-    def update(carry: Any, key: Any) -> tuple[Any, Any]:
-        params, optimiser, state = carry
-        params, optimiser, loss = learner.update(params, optimiser, state, key)
-        return (params, optimiser, state), loss
-
+    @jax.jit
     def several(state: State) -> Any:
-        keys = jax.random.split(jax.random.key(1), UPDATES)
-        carry, losses = jax.lax.scan(update, (state.params, state.optimiser, state), keys)
-        return carry[:2], losses
+        def update(carry: Any, key: Any) -> tuple[Any, Any]:
+            params, optimiser, loss = learner.update(*carry, state=state, key=key)
+            return (params, optimiser), loss
 
-    return learner, running.learner, jax.jit(several)
+        keys = jax.random.split(jax.random.key(1), UPDATES)
+        return jax.lax.scan(update, (state.params, state.optimiser), keys)
+
+    return lambda: several(running.learner)
 
 
 def filled(num_items: int, num_select: int, name: str, capacity: int) -> Case:
-    """A learner after its warm-up; one chunk of random steps, repeated, fills the replay."""
+    """A learner after its warm-up; a few random steps, repeated, fill the replay."""
     env = Circle(num_items=num_items, num_select=num_select)
     settings = PaperSettings(
         channels=CHANNELS, batch_size=BATCH, replay_capacity=capacity, chunk=CHUNK
     )
     learner = DQN(agent.make(name, env, channels=CHANNELS), settings, 100 * capacity)
-    engine = Compiled(env, learner, seed=0)
-    running, _ = engine.run(engine.start())
-    rows: replay.Rows = running.learner.replay
-    made = int(rows.filled[0])
-    again = jnp.arange(rows.reward.shape[1]) % made
-    ring = jax.tree.map(lambda leaf: leaf[:, again] if leaf.ndim > 1 else leaf, rows)
-    full = ring._replace(filled=jnp.full_like(rows.filled, rows.reward.shape[1]))
-    running = running._replace(
-        step=jnp.asarray(capacity, jnp.int32), learner=running.learner._replace(replay=full)
-    )
-    return Case(env, learner, running)
+    running = Compiled(env, learner, seed=0).start()
+    rings = jax.jit(lambda rings: _played(env, rings))(running.learner.replay)
+    learned = running.learner._replace(replay=rings)
+    return Case(env, learner, running._replace(step=jnp.asarray(capacity), learner=learned))
+
+
+def _played(env: Circle, rings: replay.Rows) -> replay.Rows:
+    def step(carry: Any, key: Any) -> tuple[Any, None]:
+        ring, world = carry
+        act_key, env_key = jax.random.split(key)
+        observation = env.observe(world)
+        action = random_action(act_key, env, observation)
+        world, reward, alive = env.step(env_key, world, action)
+        seen = blank(observation, env.spec.num_select)._replace(
+            action=action, reward=reward, discount=alive
+        )
+        return (replay.add(ring, seen), world), None
+
+    key = jax.random.key(0)
+    first = jax.tree.map(lambda leaf: leaf[0], rings), env.reset(key)
+    (ring, _), _ = jax.lax.scan(step, first, jax.random.split(key, CHUNK))
+    capacity = ring.reward.shape[0]
+    again = jnp.arange(capacity) % CHUNK
+    full = jax.tree.map(lambda leaf: leaf[again] if leaf.ndim else leaf, ring)
+    full = full._replace(filled=jnp.asarray(capacity, jnp.int32))
+    return jax.tree.map(lambda leaf: leaf[None], full)
 
 
 def matrix_products(rows: int) -> list[Call]:
@@ -236,8 +249,11 @@ def best_times(calls: list[Call], seconds: float) -> list[float]:
     start, rounds = time.perf_counter(), 0
     while rounds < 3 or time.perf_counter() - start < seconds:
         for place, call in enumerate(calls):
-            begin = time.perf_counter()
-            jax.block_until_ready(call())
-            best[place] = min(best[place], time.perf_counter() - begin)
+            turn = now = time.perf_counter()
+            while now - turn < TURN:
+                begin = now
+                jax.block_until_ready(call())
+                now = time.perf_counter()
+                best[place] = min(best[place], now - begin)
         rounds += 1
     return best

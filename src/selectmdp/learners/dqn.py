@@ -103,7 +103,7 @@ class DQN:
 
         def updates() -> tuple[Params, optax.OptState, Float[Array, ""]]:
             def update(carry: Any, key: Key[Array, ""]) -> tuple[Any, Float[Array, ""]]:
-                params, optimiser, loss = self.update(*carry, state, key)
+                params, optimiser, loss = self.update(*carry, state=state, key=key)
                 return (params, optimiser), loss
 
             keys = jax.random.split(key, self.num_envs)

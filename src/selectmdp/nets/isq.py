@@ -108,8 +108,14 @@ class ISQ:
     ) -> Float[Array, "K B"]:
         """`value` of the phases of a batch."""
         sets = self._stacked_sets(params, observation, picks)
-        row = jnp.take_along_axis(observation.items, pick.items[..., None, None], axis=2)[:, :, 0]
-        return layers.stacked_value(params, sets, self._seen(sets), row, pick.commands)
+        # The row goes along as one more of its set, without weight in the mean: taking it out of
+        # N others at the end would make a scatter of its gradient.
+        row = jnp.take_along_axis(observation.items, pick.items[..., None, None], axis=2)
+        rows, share = sets["unselected"]
+        sets["unselected"] = Rows(
+            jnp.concatenate([rows, row], axis=2), jnp.pad(share, ((0, 0), (0, 0), (0, 1)))
+        )
+        return layers.stacked_value(params, sets, self._seen(sets), pick.commands)
 
     def _hidden(self, params: Params, observation: Observation, picks: Action) -> dict[str, Rows]:
         sets = self._sets(observation, picks, "context" in params["phi"][0])

@@ -61,48 +61,45 @@ def means(sets: dict[str, Rows], seen: list[str]) -> Float[Array, "*stack S"]:
 
 def stacked_values(
     params: Params, sets: dict[str, Rows], seen: list[str]
-) -> Float[Array, "K B N C"]:
+) -> Float[Array, "K B M C"]:
     """ψ of every unselected row of a stack."""
-    for layer in params["phi"]:
-        sets = _stacked_phi(layer, sets, means(sets, seen))
-    common = _common(params["psi"], means(sets, seen))
-    return _product(sets["unselected"].rows, params["psi"]["own"]) + common[:, :, None]
+    sets, psi = _stacked_hidden(params, sets, seen), params["psi"]
+    common = _common([psi], means(sets, seen))[0]
+    return _product(sets["unselected"].rows, psi["own"]) + common[:, :, None]
 
 
 def stacked_value(
-    params: Params,
-    sets: dict[str, Rows],
-    seen: list[str],
-    row: Float[Array, "K B F"],
-    command: Int[Array, "K B"],
+    params: Params, sets: dict[str, Rows], seen: list[str], command: Int[Array, "K B"]
 ) -> Float[Array, "K B"]:
-    """ψ of one unselected row for each state of a stack.
-
-    The row goes through the layers beside its set: taking it out of [K, B, N, channels] at the end
-    would make a scatter of its gradient.
-    """
-    for layer in params["phi"]:
-        seen_means = means(sets, seen)
-        own = layer["unselected"]
-        row = leaky(_product(row, own["own"]) + _common(own, seen_means))
-        sets = _stacked_phi(layer, sets, seen_means)
-    values = _product(row, params["psi"]["own"]) + _common(params["psi"], means(sets, seen))
+    """ψ of the last unselected row of a stack, for one command each."""
+    sets, psi = _stacked_hidden(params, sets, seen), params["psi"]
+    common = _common([psi], means(sets, seen))[0]
+    values = _product(sets["unselected"].rows[:, :, -1], psi["own"]) + common
     return jnp.take_along_axis(values, command[..., None], axis=-1)[..., 0]
 
 
+def _stacked_hidden(params: Params, sets: dict[str, Rows], seen: list[str]) -> dict[str, Rows]:
+    for layer in params["phi"]:
+        common = _common([layer[name] for name in sets], means(sets, seen))
+        sets = {
+            name: part._replace(rows=_stacked_phi(layer[name]["own"], part.rows, shared))
+            for (name, part), shared in zip(sets.items(), common, strict=True)
+        }
+    return sets
+
+
 def _stacked_phi(
-    layer: dict[str, Affine], sets: dict[str, Rows], means: Float[Array, "K B S"]
-) -> dict[str, Rows]:
-    def rows(name: str) -> Float[Array, "K B M H"]:
-        own = layer[name]["own"]
-        product = _features_product if own.shape[1] <= FEW_FEATURES else _product
-        return leaky(product(sets[name].rows, own) + _common(layer[name], means)[:, :, None])
-
-    return {name: part._replace(rows=rows(name)) for name, part in sets.items()}
+    own: Float[Array, "R F H"], rows: Float[Array, "K B M F"], common: Float[Array, "K B H"]
+) -> Float[Array, "K B M H"]:
+    product = _features_product if own.shape[1] <= FEW_FEATURES else _product
+    return leaky(product(rows, own) + common[:, :, None])
 
 
-def _common(affine: Affine, means: Float[Array, "K B S"]) -> Float[Array, "K B H"]:
-    return _product(means, affine["means"]) + affine["bias"][:, None]
+def _common(affines: list[Affine], means: Float[Array, "K B S"]) -> list[Float[Array, "K B H"]]:
+    """What all rows have in common, for several sets in one product."""
+    together = jnp.concatenate([affine["means"] for affine in affines], axis=2)
+    bias = jnp.concatenate([affine["bias"] for affine in affines], axis=1)
+    return jnp.split(_product(means, together) + bias[:, None], len(affines), axis=2)
 
 
 def _product(rows: Float[Array, "K *rest F"], own: Float[Array, "R F H"]) -> Array:

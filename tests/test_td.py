@@ -1,0 +1,323 @@
+"""Targets by literal numbers, and the batched phases of an agent against one phase at a time."""
+
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from worlds import Shelf, ShelfState
+
+from selectmdp import agent as agents
+from selectmdp import iterative, sharing, td
+from selectmdp.algorithms import ALGORITHMS
+from selectmdp.envs import Circle
+from selectmdp.td import Following, Rule
+from selectmdp.types import Action, Observation, Transition
+
+BEST = Rule(td.best)
+VALUES = [  # after one pick, after two, and of the next observation: three items, two commands
+    [[1.0, 5.0], [2.0, 3.0], [9.0, 4.0]],
+    [[0.5, -1.0], [7.0, 6.0], [-3.0, 2.0]],
+    [[10.0, 20.0], [60.0, 40.0], [30.0, 50.0]],
+]
+ALL = np.ones((3, 3, 2), bool)
+
+targets = jax.jit(td.targets, static_argnums=0)
+expand = jax.jit(iterative.expand)
+
+
+def learned(
+    rule: Rule, items: Any, reward: float = 2.0, discount: float = 0.5, legal: Any = ALL
+) -> list[float]:
+    following = Following(jnp.asarray(VALUES), jnp.asarray(legal))
+    picks = jnp.asarray(items, jnp.int32)
+    return targets(rule, picks, jnp.asarray(reward), jnp.asarray(discount), following).tolist()
+
+
+def without(*pairs: tuple[int, int, int]) -> Any:
+    """All pairs are legal but these (slot, item, command)."""
+    legal = ALL.copy()
+    legal[tuple(np.array(pairs).T)] = False
+    return legal
+
+
+def test_between_phases_the_discount_is_1_and_after_the_last_pick_it_counts() -> None:
+    assert learned(BEST, [0, 1, 2]) == [9.0, 7.0, 2.0 + 0.5 * 60.0]
+
+
+def test_only_legal_pairs_are_looked_at() -> None:
+    legal = without((0, 2, 0), (1, 1, 0), (1, 1, 1), (2, 1, 0), (2, 2, 1))
+    assert learned(BEST, [0, 1, 2], legal=legal) == [5.0, 2.0, 2.0 + 0.5 * 40.0]
+
+
+def test_where_nothing_is_legal_next_the_worth_is_0() -> None:
+    legal = ALL.copy()
+    legal[2] = False
+    assert learned(BEST, [0, 1, 2], legal=legal) == [9.0, 7.0, 2.0]
+    assert learned(ALGORITHMS["rsq"].rule, [0, 1, 2], legal=legal)[2] == 2.0
+    assert learned(ALGORITHMS["idqn"].rule, [0, 1, 2], legal=legal) == [2.0, 2.0, 2.0]
+
+
+def test_a_terminal_has_no_future() -> None:
+    assert learned(BEST, [0, 1, 2], discount=0.0) == [9.0, 7.0, 2.0]
+
+
+def test_where_the_picks_end_early_the_last_one_taken_looks_at_the_next_observation() -> None:
+    assert learned(BEST, [0, 1, -1])[:2] == [9.0, 32.0]
+    assert learned(BEST, [2, -1, -1])[:1] == [32.0]
+
+
+def test_where_nothing_was_picked_the_targets_are_finite() -> None:
+    legal = np.zeros((3, 3, 2), bool)
+    for name in ("isq-i", "rsq", "idqn", "myopic"):
+        assert np.isfinite(learned(ALGORITHMS[name].rule, [-1, -1, -1], legal=legal)).all()
+
+
+def test_a_myopic_last_pick_learns_the_reward_alone_and_earlier_ones_chain() -> None:
+    rule = ALGORITHMS["myopic"].rule
+    assert learned(rule, [0, 1, 2]) == [9.0, 7.0, 2.0]
+    assert learned(rule, [0, 1, -1])[:2] == [9.0, 2.0]
+
+
+def test_rsq_looks_at_the_mean_over_items_of_their_best_commands() -> None:
+    rule = ALGORITHMS["rsq"].rule
+    # 5, 3, 9; then ½, 7, 2; then 20, 60, 50.
+    expected = [17 / 3, 9.5 / 3, 2.0 + 0.5 * 130 / 3]
+    assert learned(rule, [0, 1, 2]) == pytest.approx(expected)
+    # Item 2 has left after the first pick, items 2 and 1 after the second; item 0 only stays.
+    legal = without(
+        (0, 2, 0), (0, 2, 1), (1, 2, 0), (1, 2, 1), (1, 1, 0), (1, 1, 1), (1, 0, 0), (2, 0, 1)
+    )
+    expected = [8 / 2, -1.0, 2.0 + 0.5 * 120 / 3]
+    assert learned(rule, [2, 1, 0], legal=legal) == pytest.approx(expected)
+
+
+def test_every_pick_of_idqn_learns_from_the_reward_and_its_own_next_value() -> None:
+    for name in ("idqn", "idqn-own"):
+        rule = ALGORITHMS[name].rule
+        assert learned(rule, [1, 0, 2]) == [2.0 + 30.0, 2.0 + 10.0, 2.0 + 25.0]
+        assert learned(rule, [1, 0, -1])[:2] == [32.0, 12.0]
+        gone = without((2, 1, 0), (2, 0, 0), (2, 0, 1))
+        assert learned(rule, [1, 0, 2], legal=gone) == [2.0 + 20.0, 2.0, 2.0 + 25.0]
+
+
+def test_with_one_pick_the_target_is_that_of_dqn() -> None:
+    following = Following(jnp.asarray(VALUES)[2:], jnp.asarray(ALL)[2:])
+    one = targets(BEST, jnp.asarray([1]), jnp.asarray(2.0), jnp.asarray(0.5), following)
+    assert one.tolist() == [32.0]
+
+
+def test_no_gradient_flows_through_a_target() -> None:
+    def total(values: Any) -> Any:
+        following = Following(values, jnp.asarray(ALL))
+        given = jnp.asarray([0, 1, 2]), jnp.asarray(2.0), jnp.asarray(0.5)
+        return td.targets(BEST, *given, following).sum()
+
+    assert not jax.grad(total)(jnp.asarray(VALUES)).any()
+
+
+@given(
+    items=st.permutations(range(3)),
+    count=st.integers(0, 3),
+    seed=st.integers(0, 2**31 - 1),
+    name=st.sampled_from(["isq-i", "rsq", "myopic", "idqn"]),
+)
+def test_targets_are_those_of_loops_over_phases(
+    items: list[int], count: int, seed: int, name: str
+) -> None:
+    rng = np.random.default_rng(seed)
+    values, legal = rng.normal(size=(3, 3, 2)).astype(np.float32), rng.random((3, 3, 2)) < 0.6
+    picks = [item if place < count else -1 for place, item in enumerate(items)]
+
+    def worth(slot: int, item: int) -> float:
+        best = [
+            max((float(values[slot, i, c]) for c in range(2) if legal[slot, i, c]), default=None)
+            for i in range(3)
+        ]
+        if name == "idqn":
+            return best[item] or 0.0
+        known = [one for one in best if one is not None]
+        if not known:
+            return 0.0
+        return sum(known) / len(known) if name == "rsq" else max(known)
+
+    given_ = jnp.asarray(picks), jnp.asarray(1.5), jnp.asarray(0.9)
+    got = targets(
+        ALGORITHMS[name].rule, *given_, Following(jnp.asarray(values), jnp.asarray(legal))
+    )
+    for phase in range(count):
+        if phase == count - 1 or name == "idqn":
+            ahead = 0.0 if name == "myopic" else 0.9 * worth(2, picks[phase])
+            assert float(got[phase]) == pytest.approx(1.5 + ahead, abs=1e-5)
+        else:
+            assert float(got[phase]) == pytest.approx(worth(phase, picks[phase]), abs=1e-5)
+
+
+SHELF = Shelf(num_items=4, num_select=3, sell_only=1)
+CIRCLE = Circle(num_items=5, num_context=2, num_select=3)
+MAPS = {"independent": (0, 1, 2), "unified": (0, 0, 0), "progressive": (0, 0, 2)}
+CASES = [
+    "isq-i on shelf",
+    "isq-u on shelf",
+    "isq-p on shelf",
+    "vanilla on shelf",
+    "isq-p on circle",
+    "eq on circle",
+    "eq-local on circle",
+    "idqn on circle",
+]
+
+
+@cache
+def shelf_steps() -> Transition:
+    """Steps of a shelf: full ones, some with fewer picks than K, and one with none."""
+    on_shelf = [
+        ([1, 1, 1, 1], [1, 0, 1, 0], [3, 1, 2], [1, 0, 0]),
+        ([1, 1, 1, 1], [0, 0, 0, 1], [0, 1, 2], [1, 0, 0]),
+        ([1, 0, 1, 0], [0, 0, 0, 0], [2, 0, -1], [0, 1, 0]),
+        ([1, 0, 1, 0], [1, 0, 0, 0], [2, -1, -1], [1, 0, 0]),  # item 0 can only be sold
+        ([0, 0, 0, 1], [1, 1, 1, 1], [3, -1, -1], [0, 0, 0]),
+        ([0, 0, 0, 0], [1, 1, 1, 1], [-1, -1, -1], [0, 0, 0]),
+    ]
+    now, then, items, commands = (jnp.asarray(part) for part in zip(*on_shelf, strict=True))
+
+    def seen(rows: Any) -> Any:
+        return jax.vmap(SHELF.observe)(ShelfState(rows.astype(bool), jnp.zeros(6, jnp.int32)))
+
+    return Transition(
+        observation=seen(now),
+        action=Action(items, commands),
+        reward=jnp.arange(6.0),
+        discount=jnp.asarray([0.9, 0.9, 0.9, 0.9, 0.0, 0.9]),
+        truncated=jnp.zeros(6, bool),
+        next_observation=seen(then),
+    )
+
+
+@cache
+def circle_steps() -> Transition:
+    """Circles of which some are absent or not legal, and up to three random legal picks."""
+    rng = np.random.default_rng(3)
+
+    def seen() -> Observation:
+        return Observation(
+            items=jnp.asarray(rng.uniform(-1, 1, (6, 5, 3)), jnp.float32),
+            context=jnp.asarray(rng.uniform(-1, 1, (6, 2, 3)), jnp.float32),
+            present=jnp.asarray(rng.random((6, 5)) < 0.5),
+            context_present=jnp.asarray(rng.random((6, 2)) < 0.7),
+            legal=jnp.asarray(rng.random((6, 5, 5)) < 0.5),
+        )
+
+    now, items, commands = seen(), np.full((6, 3), -1), np.zeros((6, 3), int)
+    for row in range(6):
+        mask = np.asarray(now.legal[row] & now.present[row][:, None])
+        able = rng.permutation(np.flatnonzero(mask.any(axis=1)))[:3]
+        items[row, : len(able)] = able
+        commands[row, : len(able)] = [rng.choice(np.flatnonzero(mask[item])) for item in able]
+    picks = Action(jnp.asarray(items), jnp.asarray(commands))
+    return Transition(now, picks, jnp.ones(6), jnp.full(6, 0.9), jnp.zeros(6, bool), seen())
+
+
+def at(tree: Any, *place: int) -> Any:
+    return jax.tree.map(lambda leaf: leaf[place], tree)
+
+
+def learner_of(case: str) -> tuple[agents.Agent, Any, tuple[int, ...], Transition]:
+    """An agent, random parameters, a map of its sharing, and steps of its world."""
+    name, world = case.split(" on ")
+    env, steps = (SHELF, shelf_steps()) if world == "shelf" else (CIRCLE, circle_steps())
+    agent = agents.make(name, env, channels=9, layers=2, hidden=(8,))
+    rng = np.random.default_rng(1)
+    params = jax.tree.map(
+        lambda leaf: jnp.asarray(0.5 * rng.normal(size=leaf.shape), jnp.float32),
+        jax.eval_shape(agent.init, jax.random.key(0)),
+    )
+    return agent, params, MAPS[agent.algorithm.sharing], steps
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_phases_in_a_batch_are_worth_what_they_are_one_by_one(case: str) -> None:
+    agent, params, phase_map, steps = learner_of(case)
+
+    @jax.jit
+    def batched(params: Any, phase_map: Any, steps: Transition) -> Any:
+        picked = agent.picked_values(params, phase_map, steps.observation, steps.action)
+        return picked, agent.following(params, phase_map, steps)
+
+    picked, following = batched(params, sharing.as_array(phase_map), steps)
+    assert picked.shape == (3, 6)
+    assert following.values.shape == following.legal.shape
+    assert following.legal.shape == (6, 3, agent.spec.num_items, agent.spec.num_commands)
+    values, open_pairs = jax.jit(agent.network.values), jax.jit(agent.open_pairs)
+    few = 0
+    for row in range(6):
+        phases = expand(at(steps, row))
+        for phase in np.flatnonzero(phases.taken).tolist():
+            one = at(phases, phase)
+            own = at(params, phase_map[phase])
+            pairs = values(own, one.observation, one.selection.picks)
+            expected = pairs[one.item, one.command]
+            np.testing.assert_allclose(picked[phase, row], expected, rtol=1e-5, atol=1e-5)
+            slot = 2 if one.last else phase
+            mask = open_pairs(one.next_observation, one.next_selection)
+            np.testing.assert_array_equal(following.legal[row, slot], mask)
+            own = at(params, phase_map[int(one.next_selection.phase)])
+            pairs = values(own, one.next_observation, one.next_selection.picks)
+            np.testing.assert_allclose(
+                np.where(mask, following.values[row, slot], 0.0),
+                np.where(mask, pairs, 0.0),
+                rtol=1e-5,
+                atol=1e-5,
+            )
+            few += bool(one.last) and phase < 2
+    assert few >= 1
+
+
+def test_what_earlier_picks_forbid_is_not_legal_in_later_phases() -> None:
+    agent = agents.make("isq-u", SHELF, channels=2, layers=1)
+    params = jax.tree.map(
+        lambda leaf: jnp.zeros(leaf.shape), jax.eval_shape(agent.init, jax.random.key(0))
+    )
+    legal = jax.jit(lambda *given: agent.following(*given).legal)(
+        params, jnp.zeros(3, jnp.int32), shelf_steps()
+    )
+    # Of the first step: item 3 was sold, so nothing else can be; item 0 can only be sold.
+    assert legal[0, 0].tolist() == [[False, False], [True, False], [True, False], [False, False]]
+    assert legal[0, 1].tolist() == [[False, False], [False, False], [True, False], [False, False]]
+    assert legal[0, 2].tolist() == [[False, True], [False, False], [True, True], [False, False]]
+
+
+@pytest.mark.parametrize("case", ["isq-p on shelf", "isq-u on circle"])
+def test_the_gradient_of_phases_in_a_batch_is_that_of_phases_one_by_one(case: str) -> None:
+    agent, params, sets, steps = learner_of(case)
+    phase_map = sharing.as_array(sets)
+    rng = np.random.default_rng(2)
+    weights = np.where((steps.action.items >= 0).T, rng.normal(size=(3, 6)), 0.0)
+
+    def batched(params: Any) -> Any:
+        values = agent.picked_values(params, phase_map, steps.observation, steps.action)
+        return (jnp.asarray(weights, jnp.float32) * values).sum()
+
+    @jax.jit
+    @jax.grad
+    def slope(params: Any, one: iterative.PhaseTransition) -> Any:
+        own = sharing.of_phase(params, phase_map, one.selection.phase)
+        values = agent.network.values(own, one.observation, one.selection.picks)
+        return values[one.item, one.command]
+
+    total = jax.tree.map(np.zeros_like, params)
+    for row in range(6):
+        phases = expand(at(steps, row))
+        for phase in np.flatnonzero(phases.taken).tolist():
+            more, weight = slope(params, at(phases, phase)), weights[phase, row]
+            total = jax.tree.map(lambda left, right, by=weight: left + by * right, total, more)
+    assert max(float(np.abs(leaf).max()) for leaf in jax.tree.leaves(total)) > 0.5
+    jax.tree.map(
+        lambda left, right: np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-4),
+        jax.jit(jax.grad(batched))(params),
+        total,
+    )
