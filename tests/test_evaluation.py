@@ -9,11 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import tiny
 from jaxtyping import Array
 
 from selectmdp.envs import Circle
 from selectmdp.envs.base import everything_legal
 from selectmdp.evaluation import Evaluation, evaluate, interval95
+from selectmdp.interop.gymnasium import SelectGymEnv
 from selectmdp.references import reference
 from selectmdp.spec import SelectError, Spec
 from selectmdp.types import Action, Observation
@@ -191,3 +193,66 @@ def test_a_reference_policy_acts_for_one_example() -> None:
         action = reference(name, env)(jax.random.key(1), state, env.observe(state))
         assert len(set(action.items.tolist())) == 3
         assert action.commands.tolist() == [0, 0, 0]
+
+
+@dataclass(frozen=True)
+class Worth:
+    """A step earns the worth of its picks, less the first one's command; all is always the same."""
+
+    num_items: int
+    num_select: int
+    time_limit: int = 30
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(self.num_items, 1, 0, 0, self.num_select, 2)
+
+    def reset(self, key: Array) -> Array:
+        return jnp.zeros(())
+
+    def step(self, key: Array, state: Array, action: Action) -> Any:
+        worth = self.observe(state).items[action.items, 0].sum() - action.commands[0]
+        return state, worth, jnp.ones(())
+
+    def observe(self, state: Array) -> Observation:
+        items = jnp.sin(1.0 + jnp.arange(self.num_items))[:, None]
+        return everything_legal(items, jnp.zeros((0, 0)), 2)
+
+
+def test_a_trained_policy_plays_a_world_of_other_sizes_as_it_selects() -> None:
+    policy, world = tiny.untrained("isq-i", Worth(5, 2)), Worth(9, 4)
+    told = evaluate(world, policy, episodes=3)
+    seen = world.observe(world.reset(jax.random.key(0)))
+    picks = policy.select(seen, 4)
+    assert picks.extrapolates
+    earned = np.asarray(seen.items)[np.asarray(picks.items), 0].sum() - int(picks.commands[0])
+    assert told.episode_rewards == pytest.approx((earned,) * 3, rel=1e-5)
+
+
+def test_a_world_that_a_policy_cannot_serve_is_refused() -> None:
+    bound = tiny.untrained("vanilla", Worth(5, 2))
+    with pytest.raises(SelectError, match="a dense network serves only the sizes it was trained"):
+        evaluate(Worth(6, 2), bound)
+    with pytest.raises(SelectError, match="item_features=3: the policy was trained with 1"):
+        evaluate(Circle(num_items=5, num_select=2), tiny.untrained("isq-u", Worth(5, 2)))
+
+
+def test_what_is_no_world_is_refused() -> None:
+    trained = tiny.untrained("isq-u", Worth(5, 2))
+    for env in ("circle", None, Circle, SelectGymEnv(Circle())):
+        for policy in ("random", first, trained):
+            with pytest.raises(SelectError, match=r"env=.*: give a world, such as selectmdp\.make"):
+                evaluate(env, policy)
+
+
+def test_what_is_no_policy_is_refused() -> None:
+    with pytest.raises(SelectError, match="policy=3: give a name, or"):
+        evaluate(Toy(), 3, steps=5)
+
+
+def test_rewards_that_are_no_numbers_are_null_in_the_json() -> None:
+    result = evaluate(Toy(reward=math.nan), first, episodes=2, steps=2)
+    assert math.isnan(result.mean_reward)
+    plain = json.loads(json.dumps(result.to_json(), allow_nan=False))
+    assert (plain["mean_reward"], plain["ci95"]) == (None, None)
+    assert plain["episode_rewards"] == [None, None]

@@ -1,6 +1,6 @@
 """Networks: the order of items does not matter, padding does not matter, and appendix A by hand."""
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -17,6 +17,7 @@ from selectmdp.nets.per_item import PerItem
 from selectmdp.spec import SelectError, Spec
 from selectmdp.types import Action, Observation
 
+jit = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})  # runs few times
 SPEC = Spec(5, 3, 2, 2, 3, 2)  # N, item features, U, context features, K, C
 NETWORKS = {
     "isq": ISQ(6, 2),
@@ -35,12 +36,12 @@ picked_counts = st.integers(0, 3)
 
 @cache
 def values_of(network: Any) -> Any:
-    return jax.jit(network.values)
+    return jit(network.values)
 
 
 @cache
 def value_of(network: Any) -> Any:
-    return jax.jit(network.value)
+    return jit(network.value)
 
 
 @cache
@@ -323,7 +324,7 @@ def test_gradients_are_finite_where_a_set_is_empty() -> None:
     network = NETWORKS["isq"]
     seen, picks = scene(0, 0)
     seen = seen._replace(context_present=jnp.zeros(2, bool))
-    gradient = jax.jit(jax.grad(lambda *given: network.values(*given).sum()))
+    gradient = jit(jax.grad(lambda *given: network.values(*given).sum()))
     for present in (seen.present, jnp.zeros(5, bool)):
         slope = gradient(params_of(network), seen._replace(present=present), picks)
         assert all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(slope))

@@ -16,7 +16,6 @@ import selectmdp as sm
 from selectmdp import agent, checkpoint
 from selectmdp.checkpoint import CheckpointError
 from selectmdp.policy import Policy
-from selectmdp.sharing import first_map
 from selectmdp.spec import SelectError
 
 haste = tiny.haste
@@ -25,25 +24,14 @@ CIRCLE = sm.Circle(num_items=6, num_select=3)
 HUNT = sm.PredatorPrey(num_items=5, num_context=2, num_select=2)
 
 
-def untrained(name: str, env: Any) -> Policy:
-    """A policy whose parameters are any numbers."""
-    made = agent.make(name, env, channels=8, hidden=(16,))
-    rng = np.random.default_rng(1)
-    params = jax.tree.map(
-        lambda leaf: jnp.asarray(rng.normal(0.0, 0.4, leaf.shape), jnp.float32),
-        jax.eval_shape(made.init, jax.random.key(0)),
-    )
-    return Policy(made, params, first_map(made.algorithm.sharing, env.spec.num_select), {})
-
-
 @pytest.fixture(scope="module")
 def policy() -> Policy:
-    return untrained("isq-i", CIRCLE)
+    return tiny.untrained("isq-i", CIRCLE)
 
 
 @pytest.fixture(scope="module")
 def hunter() -> Policy:
-    return untrained("isq-u", HUNT)
+    return tiny.untrained("isq-u", HUNT)
 
 
 def circles(*shape: int, seed: int = 0) -> Any:
@@ -90,7 +78,7 @@ def test_an_empty_batch_gives_no_picks(policy: Policy) -> None:
 
 
 def test_the_same_state_gives_the_same_picks_and_rsq_heeds_its_seed() -> None:
-    chance = untrained("rsq", CIRCLE)
+    chance = tiny.untrained("rsq", CIRCLE)
     items = circles(4, 6)
     drawn = [chance.select(items, seed=seed).items.tolist() for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2]
@@ -147,7 +135,7 @@ def test_absent_context_does_not_matter(hunter: Policy) -> None:
 
 def test_rules_that_depend_on_the_picks_are_kept() -> None:
     shelf = Shelf(num_items=5, num_select=4)
-    seller = untrained("isq-u", shelf)
+    seller = tiny.untrained("isq-u", shelf)
     picks = seller.select(np.arange(1.0, 6.0)[:, None], q_values=True)
     assert sum(picks.commands) <= 1
     if 1 in picks.commands[:3].tolist():
@@ -208,7 +196,7 @@ def test_another_number_of_picks_is_as_if_those_phases_had_been_trained(policy: 
 def test_networks_bound_to_their_sizes_refuse_others(
     name: str, given: Any, num_select: int | None, said: str
 ) -> None:
-    bound = untrained(name, CIRCLE)
+    bound = tiny.untrained(name, CIRCLE)
     with pytest.raises(SelectError) as refused:
         bound.select(given, num_select)
     assert said in str(refused.value)
@@ -340,8 +328,8 @@ def test_its_actor_works_inside_jit_and_in_a_larger_world(policy: Policy) -> Non
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.train(tmp_path_factory.mktemp("runs") / "run").folder
+def run() -> Path:
+    return tiny.finished()
 
 
 def test_a_run_a_step_and_the_best_can_be_loaded(run: Path) -> None:

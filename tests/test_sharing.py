@@ -1,4 +1,6 @@
-"""Which parameter set serves which phase: literal maps, the times of splits, and what one copies."""
+"""Which parameter set serves which phase: literal maps, times of splits, what a split copies."""
+
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -63,7 +65,7 @@ def test_stages_refine_each_other_and_a_set_is_named_after_its_first_phase(k: in
     for phase_map in maps:
         assert all(phase_map[start] == start for start in phase_map)
         assert list(phase_map) == sorted(phase_map)
-    for old, new in zip(maps[:-1], maps[1:], strict=True):
+    for old, new in pairwise(maps):
         assert all(old[new[phase]] == old[phase] for phase in range(k))
 
 

@@ -1,6 +1,6 @@
 """Targets by literal numbers, and the batched phases of an agent against one phase at a time."""
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -18,6 +18,7 @@ from selectmdp.envs import Circle
 from selectmdp.td import Following, Rule
 from selectmdp.types import Action, Observation, Transition
 
+jit = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})  # runs few times
 BEST = Rule(td.best)
 VALUES = [  # after one pick, after two, and of the next observation: three items, two commands
     [[1.0, 5.0], [2.0, 3.0], [9.0, 4.0]],
@@ -26,8 +27,8 @@ VALUES = [  # after one pick, after two, and of the next observation: three item
 ]
 ALL = np.ones((3, 3, 2), bool)
 
-targets = jax.jit(td.targets, static_argnums=0)
-expand = jax.jit(iterative.expand)
+targets = jit(td.targets, static_argnums=0)
+expand = jit(iterative.expand)
 
 
 def learned(
@@ -243,7 +244,7 @@ def learner_of(case: str) -> tuple[agents.Agent, Any, tuple[int, ...], Transitio
 def test_phases_in_a_batch_are_worth_what_they_are_one_by_one(case: str) -> None:
     agent, params, phase_map, steps = learner_of(case)
 
-    @jax.jit
+    @jit
     def batched(params: Any, phase_map: Any, steps: Transition) -> Any:
         picked = agent.picked_values(params, phase_map, steps.observation, steps.action)
         return picked, agent.following(params, phase_map, steps)
@@ -252,7 +253,7 @@ def test_phases_in_a_batch_are_worth_what_they_are_one_by_one(case: str) -> None
     assert picked.shape == (3, 6)
     assert following.values.shape == following.legal.shape
     assert following.legal.shape == (6, 3, agent.spec.num_items, agent.spec.num_commands)
-    values, open_pairs = jax.jit(agent.network.values), jax.jit(agent.open_pairs)
+    values, open_pairs = jit(agent.network.values), jit(agent.open_pairs)
     few = 0
     for row in range(6):
         phases = expand(at(steps, row))
@@ -282,7 +283,7 @@ def test_what_earlier_picks_forbid_is_not_legal_in_later_phases() -> None:
     params = jax.tree.map(
         lambda leaf: jnp.zeros(leaf.shape), jax.eval_shape(agent.init, jax.random.key(0))
     )
-    legal = jax.jit(lambda *given: agent.following(*given).legal)(
+    legal = jit(lambda *given: agent.following(*given).legal)(
         params, jnp.zeros(3, jnp.int32), shelf_steps()
     )
     # Of the first step: item 3 was sold, so nothing else can be; item 0 can only be sold.
@@ -302,7 +303,7 @@ def test_the_gradient_of_phases_in_a_batch_is_that_of_phases_one_by_one(case: st
         values = agent.picked_values(params, phase_map, steps.observation, steps.action)
         return (jnp.asarray(weights, jnp.float32) * values).sum()
 
-    @jax.jit
+    @jit
     @jax.grad
     def slope(params: Any, one: iterative.PhaseTransition) -> Any:
         own = sharing.of_phase(params, phase_map, one.selection.phase)
@@ -318,6 +319,6 @@ def test_the_gradient_of_phases_in_a_batch_is_that_of_phases_one_by_one(case: st
     assert max(float(np.abs(leaf).max()) for leaf in jax.tree.leaves(total)) > 0.5
     jax.tree.map(
         lambda left, right: np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-4),
-        jax.jit(jax.grad(batched))(params),
+        jit(jax.grad(batched))(params),
         total,
     )

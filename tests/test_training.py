@@ -19,7 +19,7 @@ import tiny
 from worlds import Shelf
 
 import selectmdp as sm
-from selectmdp import signals, training
+from selectmdp import checkpoint, runs, signals, training, worlds
 from selectmdp.checkpoint import CheckpointError, verify
 from selectmdp.config import TrainConfig
 from selectmdp.engines import ChunkReport, Compiled, Running
@@ -28,7 +28,6 @@ from selectmdp.settings import PaperSettings, parsed, with_changes
 from selectmdp.signals import Stopped
 from selectmdp.spec import SelectError
 from selectmdp.trainer import Trainer
-from selectmdp.worlds import world
 
 haste = tiny.haste
 
@@ -38,9 +37,9 @@ class Killed(BaseException):
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole() -> Path:
     """A run that nothing disturbed."""
-    return tiny.train(tmp_path_factory.mktemp("runs") / "whole").folder
+    return tiny.finished()
 
 
 def at_step(monkeypatch: pytest.MonkeyPatch, step: int, do: Any) -> None:
@@ -131,10 +130,9 @@ def test_the_result_stands_beside_random_and_greedy_on_the_same_episodes(whole: 
     assert (result["num_items"], result["num_select"], result["steps"]) == (6, 2, 400)
     assert (result["episodes"], result["evaluation_steps"]) == (8, 20)
     assert list(result["references"]) == ["random", "greedy"]
-    env = sm.make("circle", **tiny.WORLD)
-    for name, told in result["references"].items():
-        assert told == sm.evaluate(env, name, episodes=8).to_json()
-    again = sm.evaluate(env, sm.load(whole), episodes=8)
+    for name, judge in worlds.references(worlds.world("circle", tiny.WORLD)).items():
+        assert result["references"][name] == judge(episodes=8, steps=20).to_json()
+    again = sm.evaluate(sm.make("circle", **tiny.WORLD), sm.load(whole), episodes=8)
     assert again.mean_reward == pytest.approx(result["mean_reward"], rel=1e-5)
 
 
@@ -447,7 +445,7 @@ def test_numbers_that_are_not_finite_never_reach_a_checkpoint(
     tmp_path: Path, report: ChunkReport, broken: bool, said: str
 ) -> None:
     config = TrainConfig("circle", tiny.WORLD, "isq-p", "paper", tiny.SETTINGS, 400, 0)
-    trainer = Trainer(tmp_path, config, world("circle", tiny.WORLD))
+    trainer = Trainer(tmp_path, config, worlds.world("circle", tiny.WORLD))
     running = trainer.engine.start()
     trainer._check(running, ChunkReport(1.0, np.nan, 0))  # no update yet, so no loss yet
     if broken:
@@ -502,34 +500,52 @@ def test_a_disk_too_full_for_a_row_leaves_the_last_checkpoint_too(
 # Worlds of one's own
 
 
+class Mine:
+    """Circles again, in a world that offers nothing beside."""
+
+    def __init__(self, num_items: int = 6) -> None:
+        circle = sm.Circle(**{**tiny.WORLD, "num_items": num_items})
+        self.spec = circle.spec
+        self.reset, self.step, self.observe = circle.reset, circle.step, circle.observe
+
+
 def test_a_world_of_ones_own_needs_no_time_limit_and_is_given_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, shelf = tmp_path / "run", Shelf(time_limit=None)
-    at_step(monkeypatch, 50, interrupt)
+    out = tmp_path / "run"
+    at_step(monkeypatch, 350, interrupt)
     with pytest.raises(Stopped) as stopped:
-        sm.train(shelf, out=out, **{**tiny.RUN, "steps": 100, "evaluations": 1})
-    assert f"selectmdp.train(the Shelf, out='{out}', resume=True)" in str(stopped.value)
-    with pytest.raises(SelectError, match="is a run on 'Shelf', which no name stands for here"):
+        sm.train(Mine(), out=out, **tiny.RUN)
+    assert f"selectmdp.train(the Mine, out='{out}', resume=True)" in str(stopped.value)
+    with pytest.raises(SelectError, match="is a run on 'Mine', which no name stands for here"):
         sm.train(None, out=out, resume=True)
-    with pytest.raises(SelectError, match="num_items=5 where the run has 4"):
-        sm.train(Shelf(num_items=5), out=out, resume=True)
-    result = sm.train(shelf, out=out, resume=True)
+    with pytest.raises(SelectError, match="num_items=7 where the run has 6"):
+        sm.train(Mine(num_items=7), out=out, resume=True)
+    result = sm.train(Mine(), out=out, resume=True)
     assert list(result.references) == ["random"]
-    assert result.evaluation.steps == 1000
+    assert (result.evaluation.steps, result.evaluation.unit) == (1000, "reward")
+    items = np.linspace(-0.5, 0.5, 18).reshape(6, 3)
+    assert sm.load(out).select(items).items.tolist() == result.policy.select(items).items.tolist()
 
-    with pytest.raises(
-        SelectError, match=r"needs legal_after of the world 'Shelf'.*load\(path, en"
-    ):
-        sm.load(out)
+
+def test_a_policy_that_needs_its_world_asks_for_it(tmp_path: Path) -> None:
+    shelf = Shelf()
+    learned = tiny.untrained("isq-u", shelf)
+    config = TrainConfig("Shelf", {}, "isq-u", "paper", {"channels": 8}, 250, 0)
+    meta = runs.policy_meta(config, shelf, 250, learned.phase_map, 1.0)
+    checkpoint.save(tmp_path / "best", {"policy": learned.params}, meta)
+    with pytest.raises(SelectError, match=r"needs legal_after of the world 'Shelf'.*load\(path"):
+        sm.load(tmp_path / "best")
     with pytest.raises(SelectError, match=r"env is not the world of the run: num_items=5 where"):
-        sm.load(out, env=Shelf(num_items=5))
+        sm.load(tmp_path / "best", env=Shelf(num_items=5))
     with pytest.raises(SelectError, match="env='Shelf': give a world"):
-        sm.load(out, env="Shelf")
+        sm.load(tmp_path / "best", env="Shelf")
     items = np.arange(1.0, 5.0)[:, None]
-    picks = sm.load(out, env=shelf).select(items)
-    assert picks.items.tolist() == result.policy.select(items).items.tolist()
+    picks = sm.load(tmp_path / "best", env=shelf).select(items)
+    assert picks.items.tolist() == learned.select(items).items.tolist()
     assert sum(picks.commands) <= 1  # only one may be sold in a step
+    with pytest.raises(SelectError, match="the run's world 'Shelf' has no name here"):
+        runs.world_of(sm.load(tmp_path / "best", env=shelf), {})
 
 
 # Signals

@@ -9,20 +9,25 @@ import atexit
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.experimental.compilation_cache import compilation_cache
 from safetensors.numpy import load_file
 
 import selectmdp as sm
-from selectmdp import worlds
+from selectmdp import agent, worlds
 from selectmdp.config import TrainConfig
+from selectmdp.policy import Policy
 from selectmdp.runlog import read_rows
+from selectmdp.sharing import first_map
 from selectmdp.trainer import Trainer
 
 PROGRAMS = tempfile.mkdtemp(prefix="selectmdp-programs-")
@@ -36,7 +41,14 @@ HASTE = {
 
 @pytest.fixture(scope="module", autouse=True)
 def haste() -> Iterator[None]:
-    """Compile in haste; a test module that has this as its own `haste` does."""
+    """A test module that has this as its own `haste` compiles in haste."""
+    with in_haste():
+        yield
+
+
+@contextmanager
+def in_haste() -> Iterator[None]:
+    """Compile in haste, and share what is alike."""
     before = {name: jax.config.values[name] for name in HASTE}
     environ = {name.upper(): str(value) for name, value in HASTE.items()}
     with pytest.MonkeyPatch.context() as patch:
@@ -45,26 +57,26 @@ def haste() -> Iterator[None]:
         for name, value in HASTE.items():
             jax.config.update(name, value)
         compilation_cache.reset_cache()
-        patch.setattr(Trainer, "__init__", sharing(Trainer.__init__))
-        patch.setattr(worlds, "references", cache(worlds.references))
+        patch.setattr(Trainer, "__init__", sharing_init)
+        patch.setattr(worlds, "references", shared_references)
         yield
         for name, value in before.items():
             jax.config.update(name, value)
         compilation_cache.reset_cache()
 
 
-def sharing(init: Any) -> Any:
+def sharing_init(self: Trainer, folder: Path, config: TrainConfig, world: worlds.World) -> None:
     """A trainer's constructor that takes engine and judge of an earlier trainer like it."""
-    made: dict[str, Any] = {}
+    INIT(self, folder, config, world)
+    if isinstance(world, worlds.JaxWorld):
+        alike = repr((config.algorithm, config.full_settings, config.steps, world))
+        engine, self.judge = MADE.setdefault(alike, (self.engine, self.judge))
+        self.engine = copy(engine)
+        object.__setattr__(self.engine, "seed", config.seed)
 
-    def shared(self: Trainer, folder: Path, config: TrainConfig, world: worlds.World) -> None:
-        init(self, folder, config, world)
-        if isinstance(world, worlds.JaxWorld):
-            alike = repr((config.algorithm, config.full_settings, config.steps, config.seed, world))
-            self.engine, self.judge = made.setdefault(alike, (self.engine, self.judge))
 
-    return shared
-
+INIT, MADE = Trainer.__init__, {}
+shared_references = cache(worlds.references)
 
 WORLD: dict[str, Any] = {"num_items": 6, "num_select": 2, "time_limit": 20}
 SETTINGS: dict[str, Any] = {
@@ -88,6 +100,23 @@ LAST = "step-000000000400"
 def train(out: Path, **changes: Any) -> sm.TrainResult:
     """A tiny training on circles."""
     return sm.train("circle", out=out, **{**WORLD, **RUN, **changes})
+
+
+@cache
+def finished() -> Path:
+    """A tiny training of this process that nothing disturbed; not to be changed."""
+    return train(Path(PROGRAMS) / "run").folder
+
+
+def untrained(name: str, env: Any) -> Policy:
+    """A policy whose parameters are any numbers."""
+    made = agent.make(name, env, channels=8, hidden=(16,))
+    rng = np.random.default_rng(1)
+    params = jax.tree.map(
+        lambda leaf: jnp.asarray(rng.normal(0.0, 0.4, leaf.shape), jnp.float32),
+        jax.eval_shape(made.init, jax.random.key(0)),
+    )
+    return Policy(made, params, first_map(made.algorithm.sharing, env.spec.num_select), {})
 
 
 def state(run: Path, step: int = 400) -> dict[str, bytes]:

@@ -1,0 +1,467 @@
+"""The paper's learner: its schedule, targets and splits by numbers, and what it learns, exactly."""
+
+from functools import cache, partial
+from itertools import product
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from worlds import Shelf, ShelfState
+
+from selectmdp import agent as agents
+from selectmdp import sharing, theory
+from selectmdp.engines import Compiled, Running, blank
+from selectmdp.learners.dqn import DQN, State
+from selectmdp.settings import PaperSettings
+from selectmdp.theory import PROBES
+from selectmdp.types import Action, Observation, Transition
+
+jit = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})  # runs few times
+SHELF = Shelf(num_items=4, num_select=3)
+FEW = PaperSettings(
+    channels=3, layers=1, batch_size=8, replay_capacity=40, target_period=50, chunk=10, num_envs=2
+)
+
+
+def dqn(name: str, total_steps: int, env: Any = SHELF, settings: Any = FEW) -> DQN:
+    sizes = {"channels": settings.channels, "layers": settings.layers, "hidden": (8,)}
+    return DQN(agents.make(name, env, **sizes), settings, total_steps)
+
+
+def test_exploration_falls_from_1_to_a_tenth_as_in_five_million_steps() -> None:
+    learner = dqn("isq-u", 5_000_000, settings=PaperSettings())
+    assert learner.warmup == 50_000
+    epsilon = [float(learner.epsilon(jnp.asarray(step))) for step in (0, 50_000, 767_750)]
+    assert epsilon == pytest.approx([1.0, 1.0, 0.1**0.5], rel=1e-5)
+    for step in (1_485_500, 2_000_000, 5_000_000):
+        assert float(learner.epsilon(jnp.asarray(step))) == pytest.approx(0.1, rel=1e-5)
+    assert float(learner.epsilon(jnp.asarray(1_485_000))) > 0.10005
+    for more in (100_000, 500_000, 1_400_000):  # as published: by 1 − 8 / (T − 50,000) a step
+        published = (1 - 8 / 4_950_000) ** more
+        assert float(learner.epsilon(jnp.asarray(50_000 + more))) == pytest.approx(
+            published, rel=0.02
+        )
+
+
+def test_a_short_run_is_random_for_a_tenth_and_explores_by_the_same_share() -> None:
+    learner = dqn("isq-u", 1000, settings=PaperSettings())
+    assert learner.warmup == 100
+    epsilon = [float(learner.epsilon(jnp.asarray(step))) for step in (99, 100, 361, 999)]
+    assert epsilon == pytest.approx([1.0, 1.0, 0.1, 0.1], rel=1e-5)
+    assert float(learner.epsilon(jnp.asarray(360))) > 0.1005
+    assert dqn("isq-u", 5).warmup == 1
+    assert dqn("isq-u", 1000).warmup == 40  # no more than the replay holds
+
+
+def shelves(on_shelf: Any) -> Observation:
+    rows = jnp.asarray(on_shelf, bool)
+    return jax.vmap(SHELF.observe)(ShelfState(rows, jnp.zeros(len(rows), jnp.int32)))
+
+
+def steps() -> Transition:
+    """Three picks; two, since no more were there; one; none in the next; and a terminal."""
+    return Transition(
+        observation=shelves([[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 1, 0], [1, 1, 1, 0], [1, 1, 1, 1]]),
+        action=Action(
+            jnp.asarray([[3, 0, 1], [0, 1, -1], [2, -1, -1], [0, 1, 2], [0, 1, 2]]),
+            jnp.asarray([[0, 1, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0], [0, 0, 1]]),
+        ),
+        reward=jnp.asarray([1.0, 2.0, 3.0, 4.0, 5.0]),
+        discount=jnp.asarray([0.5, 0.5, 0.5, 0.5, 0.0]),
+        truncated=jnp.asarray([False, False, True, False, False]),
+        next_observation=shelves(
+            [[0, 0, 1, 0], [1, 1, 1, 1], [1, 0, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]]
+        ),
+    )
+
+
+def constant(learner: DQN, values: Any) -> Any:
+    """Parameters under which the values are these, whatever is seen: a row for each set."""
+    zero = jax.tree.map(
+        lambda leaf: jnp.zeros(leaf.shape, leaf.dtype),
+        jax.eval_shape(learner.agent.init, jax.random.key(0)),
+    )
+    out = zero["psi"] if "psi" in zero else zero[-1]
+    out["bias"] = jnp.asarray(values, jnp.float32).reshape(out["bias"].shape)
+    return zero
+
+
+def state_of(learner: DQN, target: Any, phase_map: tuple[int, ...]) -> State:
+    """Only what targets look at; the parameters that act must not be asked."""
+    wrong = jax.tree.map(lambda leaf: leaf + 1e6, target)
+    return State(wrong, target, None, None, sharing.as_array(phase_map))
+
+
+TARGET_VALUES = [  # of each phase, for items 0 … 3 and the commands to take and to sell
+    [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]],
+    [[10.0, 20.0], [30.0, 40.0], [50.0, 60.0], [70.0, 80.0]],
+    [[100.0, 200.0], [300.0, 400.0], [500.0, 600.0], [700.0, 800.0]],
+]
+
+
+def test_each_phase_looks_at_the_target_network_of_the_next_one() -> None:
+    learner = dqn("vanilla", 1000)
+    state = state_of(learner, constant(learner, TARGET_VALUES), (0, 1, 2))
+    got = jit(learner.targets)(state, steps())
+    # Item 3 is taken: of 0, 1, 2 the best is to sell 2 by the set of phase 1. Item 0 is sold:
+    # of 1 and 2, which can only be taken now, 500 by that of phase 2. Then 1 + ½ · 6.
+    assert got[0].tolist() == [60.0, 500.0, 1.0 + 0.5 * 6.0]
+    # The second pick is the last: 2 + ½ · 8, by the set of phase 0.
+    assert got[1, :2].tolist() == [40.0, 2.0 + 0.5 * 8.0]
+    assert got[2, :1].tolist() == [3.0 + 0.5 * 2.0]
+    # Nothing can be picked next; and a terminal.
+    assert got[3].tolist() == [60.0, 600.0, 4.0]
+    assert got[4].tolist() == [80.0, 800.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "phase_map", "first"),
+    [
+        ("isq-i", (0, 1, 2), [20.0, 30.0, 1.0 + 0.5 * 10.0]),
+        ("isq-p", (0, 0, 2), [10.0, 30.0, 1.0 + 0.5 * 10.0]),
+        ("isq-p", (0, 0, 0), [10.0, 10.0, 1.0 + 0.5 * 10.0]),
+        ("isq-u", (0, 0, 0), [10.0, 10.0, 1.0 + 0.5 * 10.0]),
+        ("myopic", (0, 1, 2), [20.0, 30.0, 1.0]),
+        ("rsq", (0, 1, 2), [20.0, 30.0, 1.0 + 0.5 * 10.0]),
+        ("idqn", (0, 0, 0), [1.0, 1.0, 1.0]),  # none of the three items is there in the next
+    ],
+)
+def test_the_set_of_the_next_phase_is_that_of_the_map(
+    name: str, phase_map: tuple[int, ...], first: list[float]
+) -> None:
+    learner = dqn(name, 1000)
+    rows = 1 if learner.agent.algorithm.sharing == "unified" else 3
+    values = np.repeat([[10.0], [20.0], [30.0]], 2, axis=1)[:rows]
+    state = state_of(learner, constant(learner, values), phase_map)
+    got = jit(learner.targets)(state, steps())
+    assert got[0].tolist() == first
+    ahead = 0.0 if name == "myopic" else 0.5 * 10.0
+    both = 2.0 + ahead if name == "idqn" else first[0]
+    assert got[1, :2].tolist() == [both, 2.0 + ahead]
+
+
+PARTS = dqn("isq-p", 400)  # splits are due at 100 and 200
+learn = jit(PARTS.learn)
+update = jit(PARTS.update)
+
+
+FULL = [[1, 1, 1, 1]] * 2
+
+
+def shelf_batch(at: int) -> Transition:
+    """A step of each of two environments: [1, 2, …]."""
+    some = steps()
+    return jax.tree.map(lambda leaf: leaf[None, np.array([at % 2, (at + 1) % 2])], some)
+
+
+@cache
+def start() -> State:
+    example = jax.vmap(lambda seen: blank(seen, 3))(shelves(FULL))
+    return jit(PARTS.init)(jax.random.key(0), example)
+
+
+@cache
+def warm() -> State:
+    """After the warm-up and a few updates; progressive sharing has one set still."""
+    state = start()
+    for step in range(2, 100, 2):
+        state, _, _ = learn(jax.random.key(step), state, shelf_batch(step), jnp.asarray(step))
+    return state
+
+
+def rows_of(tree: Any) -> list[Any]:
+    """Every array that has a row for each of the three sets."""
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(tree) if leaf.ndim > 0]
+
+
+def same(left: Any, right: Any) -> bool:
+    pairs = zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True)
+    return all(np.array_equal(one, other) for one, other in pairs)
+
+
+def test_before_the_replay_is_warm_steps_are_stored_and_nothing_is_learned() -> None:
+    after, loss, learned = learn(jax.random.key(1), start(), shelf_batch(0), jnp.asarray(2))
+    assert not learned
+    assert float(loss) == 0.0
+    assert same(after.params, start().params)
+    assert after.replay.filled.tolist() == [1, 1]
+
+
+def test_progressive_sharing_starts_with_equal_sets() -> None:
+    assert start().phase_map.tolist() == [0, 0, 0]
+    assert all((rows == rows[:1]).all() for rows in rows_of(start().params))
+    assert same(start().target, start().params)
+
+
+def test_once_warm_there_are_as_many_updates_as_steps() -> None:
+    # 400 / 10 = 40 steps of warm-up, then two updates every two steps up to 98: 30 rounds.
+    counts = [int(leaf) for leaf in jax.tree.leaves(warm().optimiser) if leaf.ndim == 0]
+    assert counts == [60]
+    assert warm().replay.filled.max() <= 40 / 2 + 1
+
+
+@jit
+def all_values(params: Any, phase_map: Any) -> Any:
+    """Values of all phases, after different picks."""
+    given = params, phase_map, steps().observation, steps().action
+    following = PARTS.agent.following(params, phase_map, steps())
+    return PARTS.agent.picked_values(*given), following.values
+
+
+def test_at_a_split_no_value_changes_and_the_moments_are_copied() -> None:
+    state = warm()
+    assert same(PARTS.between(state, 98), state)
+    after = PARTS.between(state, 110)
+    assert after.phase_map.tolist() == [0, 0, 2]
+    assert PARTS.between(state, 210).phase_map.tolist() == [0, 1, 2]
+    for old, new in ((state.params, after.params), (state.target, after.target)):
+        assert same(all_values(new, after.phase_map), all_values(old, state.phase_map))
+    moments = rows_of(after.optimiser)
+    assert len(moments) == 2 * len(rows_of(after.params))
+    for rows, before in zip(moments, rows_of(state.optimiser), strict=True):
+        assert np.abs(before[0]).max() > 0
+        np.testing.assert_array_equal(rows, before[[0, 0, 0]])
+
+
+def test_after_a_split_the_children_go_their_own_ways() -> None:
+    parted = PARTS.between(warm(), 110)
+    assert parted.phase_map.tolist() == [0, 0, 2]
+    assert all((rows[0] == rows[2]).all() for rows in rows_of(parted.params))
+    after, _, _ = learn(jax.random.key(9), parted, shelf_batch(0), jnp.asarray(112))
+    apart = [np.abs(rows[0] - rows[2]).max() for rows in rows_of(after.params)]
+    assert min(apart) > 0
+
+
+def test_the_target_network_is_copied_only_when_it_is_due() -> None:
+    state = warm()
+    assert not same(state.params, state.target)
+    assert same(PARTS.between(state, 60).target, state.target)
+    copied = PARTS.between(state, 50)
+    assert same(copied.target, state.params)
+    assert same(copied.params, state.params)
+    both = PARTS.between(state, 100)  # a split is due as well
+    assert same(both.target, both.params)
+
+
+@jit
+def parts(key: Any, state: State) -> Any:
+    batch = PARTS.sample(key, state.replay)
+    given = state.params, state.phase_map, batch.observation, batch.action
+    return batch, PARTS.targets(state, batch), PARTS.agent.picked_values(*given)
+
+
+def test_the_loss_is_the_sum_over_phases_of_the_batchs_mean_squared_error() -> None:
+    state, key = PARTS.between(warm(), 110), jax.random.key(3)
+    batch, targets, values = parts(key, state)
+    assert batch.reward.shape == (8,)
+    expected = 0.0
+    for row, phase in product(range(8), range(3)):
+        if batch.action.items[row, phase] >= 0:
+            expected += float(targets[row, phase] - values[phase, row]) ** 2 / 8
+    _, _, loss = update(state.params, state.optimiser, state, key)
+    assert float(loss) == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_batch_that_is_learned_from_in_slices_makes_the_same_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state = PARTS.between(warm(), 110)
+    given = state.params, state.optimiser, state, jax.random.key(3)
+    whole = update(*given)
+    monkeypatch.setattr(agents.Agent, "states_at_once", lambda self: 3)  # slices of 2 of the 8
+    sliced = jit(lambda *given: PARTS.update(*given))(*given)
+    assert float(whole[2]) == pytest.approx(float(sliced[2]), rel=1e-4)
+    for left, right in zip(rows_of(whole[:2]), rows_of(sliced[:2]), strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-3, atol=1e-5)
+
+
+def test_an_episode_that_is_broken_off_has_a_row_for_what_was_seen_last() -> None:
+    state = warm()
+    after = PARTS.cut(state, shelves(FULL))
+    assert (after.replay.head - state.replay.head).tolist() in ([1, 1], [-20, -20])
+    newest = (after.replay.head - 1) % 21
+    assert not after.replay.step[jnp.arange(2), newest].any()
+
+
+class AllProbes:
+    """The probes as one world of eight states, so that a learner compiles once for all of them.
+
+    An item shows its probe beside its features; what a probe does not have is absent, not legal
+    or 0. Each probe keeps its own γ: a step gives it as a share of the learner's 0.9.
+    """
+
+    time_limit = 10
+
+    def __init__(self) -> None:
+        self.probes = {name: make() for name, make in PROBES.items()}
+        self.places = [
+            (name, state) for name, probe in self.probes.items() for state in states_of(probe)
+        ]
+        items, context = np.zeros((8, 4, 3 + 5)), np.zeros((8, 1, 1))
+        present, legal = np.zeros((8, 4), bool), np.zeros((8, 4, 2), bool)
+        for place, (name, state) in enumerate(self.places):
+            world = self.probes[name].world
+            num_items, features, num_context = (
+                world.items[state].shape + world.context[state].shape[:1]
+            )
+            items[place, :num_items, :features] = world.items[state]
+            items[place, :, 3 + list(PROBES).index(name)] = 1.0
+            context[place, :num_context] = world.context[state]
+            present[place, :num_items] = world.present[state]
+            legal[place, :num_items, : world.spec.num_commands] = world.legal[state]
+        given = {"num_commands": 2, "context": context, "present": present, "legal": legal}
+        self.world = theory.tabulate(self.rule, items, 2, **given)
+        self.spec, self.reset, self.observe = self.world.spec, self.world.reset, self.world.observe
+        self.gammas = jnp.asarray([self.probes[name].gamma for name, _ in self.places])
+
+    def rule(self, place: int, picks: theory.Picks) -> tuple[float, Any]:
+        name, state = self.places[place]
+        world = self.probes[name].world
+        joint = world.joint.index(picks)
+        following = np.zeros(8)
+        first = self.places.index((name, 0))
+        following[first : first + world.num_states] = world.transitions[state, joint]
+        return world.rewards[state, joint], following
+
+    def step(self, key: Any, state: Any, action: Action) -> tuple[Any, Any, Any]:
+        following, reward, _ = self.world.step(key, state, action)
+        return following, reward, self.gammas[state] / 0.9
+
+    def answers(self, name: str, gamma: float | None = None) -> list[tuple[int, Any, Any]]:
+        """(state, picks so far, Q-values) of a probe, at its own γ or at another."""
+        probe = self.probes[name]
+        answers = probe.answers
+        if gamma is not None:
+            found = theory.solve(probe.world, gamma)
+            answers = [one._replace(values=found.phase_q(one.state, one.picks)) for one in answers]
+        return [
+            (self.places.index((name, one.state)), one.picks, np.asarray(one.values))
+            for one in answers
+        ]
+
+
+def states_of(probe: theory.Probe) -> range:
+    return range(probe.world.num_states)
+
+
+ALL_PROBES = AllProbes()
+LEARNS = PaperSettings(
+    channels=32,
+    layers=1,
+    batch_size=128,
+    learning_rate=2e-3,
+    discount=0.9,
+    replay_capacity=8000,
+    target_period=100,
+    epsilon_end=0.5,
+    num_envs=10,
+    chunk=100,
+)
+
+
+def trained(engine: Compiled, chunks: int, running: Running | None = None) -> Running:
+    running = engine.start() if running is None else running
+    for _ in range(chunks):
+        running, _ = engine.run(running)
+    return running
+
+
+@cache
+def on_probes(name: str) -> tuple[Compiled, Any, State]:
+    """An engine, its parameters after ten chunks, and the learner after 8,000 steps."""
+    engine = Compiled(ALL_PROBES, dqn(name, 8000, ALL_PROBES, LEARNS), seed=0)
+    running = trained(engine, 10)
+    early = jax.tree.map(np.asarray, running.learner.params)
+    return engine, early, trained(engine, 70, running).learner
+
+
+@cache
+def probe_values(name: str) -> Any:
+    """(state, items, commands, phase) → values, by what an algorithm learned."""
+    engine, _, state = on_probes(name)
+
+    def values(place: Any, picks: Action, phase: Any) -> Any:
+        own = sharing.of_phase(state.params, state.phase_map, phase)
+        return engine.learner.agent.network.values(own, ALL_PROBES.observe(place), picks)
+
+    return jit(values)
+
+
+def furthest(name: str, probe: str, gamma: float | None = None) -> float:
+    """The largest error of a learned Q-value, as a share of the probe's largest Q-value."""
+    errors, largest = [], 0.0
+    for place, picks, expected in ALL_PROBES.answers(probe, gamma):
+        items, commands = np.full(2, -1, np.int32), np.zeros(2, np.int32)
+        for phase, pick in enumerate(picks):
+            items[phase], commands[phase] = pick
+        values = np.asarray(probe_values(name)(place, Action(items, commands), len(picks)))
+        legal = np.isfinite(expected)
+        rows, columns = expected.shape
+        errors.append(np.abs(values[:rows, :columns] - expected)[legal].max())
+        largest = max(largest, np.abs(expected[legal]).max())
+    return float(max(errors) / largest)
+
+
+@pytest.mark.parametrize("name", ["isq-i", "isq-u", "isq-p"])
+def test_the_q_values_of_every_probe_are_reached(name: str) -> None:
+    for probe in PROBES:
+        assert furthest(name, probe) < 0.1, probe
+
+
+def test_eq_reaches_the_probes_in_which_items_need_not_know_of_others() -> None:
+    """The first picks of `worth` and `short` look alike in both states, and differ in value."""
+    for probe in ("constant", "delayed", "pair"):
+        assert furthest("eq", probe) < 0.1, probe
+    for probe in ("worth", "short"):
+        assert furthest("eq", probe) > 0.1, probe
+
+
+def test_myopic_reaches_the_q_values_without_a_future() -> None:
+    """So it is right in no probe, for in all of them the future counts."""
+    for probe in PROBES:
+        if probe != "delayed":
+            assert furthest("myopic", probe, gamma=0.0) < 0.1, probe
+        assert furthest("myopic", probe) > 0.3, probe
+
+
+def test_a_run_compiles_once_across_splits() -> None:
+    engine, _, state = on_probes("isq-p")
+    assert state.phase_map.tolist() == [0, 1]
+    assert engine._chunk._cache_size() == 1
+    assert engine._start._cache_size() == 1
+
+
+def test_the_same_seed_gives_the_same_parameters_and_another_seed_others() -> None:
+    engine, early, _ = on_probes("isq-p")
+    again = trained(Compiled(ALL_PROBES, engine.learner, seed=0), 10)
+    assert same(again.learner.params, early)
+    other = trained(engine, 10, Compiled(ALL_PROBES, engine.learner, seed=1).start())
+    assert not same(other.learner.params, early)
+
+
+LEVELS = theory.level_world(7)
+
+
+@cache
+def share_of_the_best(name: str) -> float:
+    """What a learned policy earns in a tiny world, as a share of what can be earned."""
+    engine = Compiled(LEVELS, dqn(name, 4000, LEVELS, LEARNS), seed=0)
+    state = trained(engine, 40).learner
+    act = partial(engine.learner.agent.actor(LEVELS), (state.params, state.phase_map))
+    return theory.optimality(LEVELS, theory.table_of(LEVELS, act), 0.9)
+
+
+def test_chance_and_greed_earn_far_less_than_the_best_in_the_tiny_world() -> None:
+    assert theory.optimality(LEVELS, theory.random_policy(LEVELS), 0.9) < 0.31
+    assert theory.optimality(LEVELS, theory.solve(LEVELS, 0.0).best_action, 0.9) < 0.88
+
+
+@pytest.mark.parametrize("name", ["isq-i", "isq-p"])
+def test_a_tiny_world_is_solved(name: str) -> None:
+    assert share_of_the_best(name) >= 0.99
+
+
+def test_one_set_for_all_phases_earns_far_more_than_chance() -> None:
+    assert share_of_the_best("isq-u") > 0.7
