@@ -1,5 +1,7 @@
 """The paper's learner: its schedule, targets and splits by numbers, and what it learns, exactly."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from itertools import product
 from typing import Any
@@ -8,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental.compilation_cache import compilation_cache
 from worlds import Shelf, ShelfState
 
 from selectmdp import agent as agents
@@ -23,6 +26,26 @@ SHELF = Shelf(num_items=4, num_select=3)
 FEW = PaperSettings(
     channels=3, layers=1, batch_size=8, replay_capacity=40, target_period=50, chunk=10, num_envs=2
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Two engines that are equal compile once."""
+    with changed("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("programs"))):
+        compilation_cache.reset_cache()
+        yield
+    compilation_cache.reset_cache()
+
+
+@contextmanager
+def changed(name: str, value: Any) -> Iterator[None]:
+    """JAX configured in another way for a while."""
+    before = jax.config.values[name]
+    jax.config.update(name, value)
+    try:
+        yield
+    finally:
+        jax.config.update(name, before)
 
 
 def dqn(name: str, total_steps: int, env: Any = SHELF, settings: Any = FEW) -> DQN:
@@ -60,6 +83,7 @@ def shelves(on_shelf: Any) -> Observation:
     return jax.vmap(SHELF.observe)(ShelfState(rows, jnp.zeros(len(rows), jnp.int32)))
 
 
+@cache
 def steps() -> Transition:
     """Three picks; two, since no more were there; one; none in the next; and a terminal."""
     return Transition(
@@ -277,6 +301,17 @@ def test_a_batch_that_is_learned_from_in_slices_makes_the_same_step(
         np.testing.assert_allclose(left, right, rtol=1e-3, atol=1e-5)
 
 
+def test_environments_side_by_side_explore_each_for_itself() -> None:
+    keys = jax.random.split(jax.random.key(0), 200)
+    act = jit(jax.vmap(PARTS.act, in_axes=(0, None, None, None)))
+    first = act(keys, start(), shelves(FULL), jnp.asarray(0)).items[:, :, 0]
+    assert first.shape == (200, 2)
+    assert 20 < int((first[:, 0] == first[:, 1]).sum()) < 90  # a quarter of 200
+    greedy = act(keys, start(), shelves(FULL), jnp.asarray(400)).items[:, :, 0]
+    most = np.bincount(np.asarray(greedy).ravel(), minlength=4).max()
+    assert most > 0.85 * 400  # all but ¾ of a tenth
+
+
 def test_an_episode_that_is_broken_off_has_a_row_for_what_was_seen_last() -> None:
     state = warm()
     after = PARTS.cut(state, shelves(FULL))
@@ -314,7 +349,8 @@ class AllProbes:
         given = {"num_commands": 2, "context": context, "present": present, "legal": legal}
         self.world = theory.tabulate(self.rule, items, 2, **given)
         self.spec, self.reset, self.observe = self.world.spec, self.world.reset, self.world.observe
-        self.gammas = jnp.asarray([self.probes[name].gamma for name, _ in self.places])
+        gammas = [self.probes[name].gamma for name, _ in self.places]
+        self.shares = np.array(gammas, np.float32) / np.float32(0.9)
 
     def rule(self, place: int, picks: theory.Picks) -> tuple[float, Any]:
         name, state = self.places[place]
@@ -327,7 +363,7 @@ class AllProbes:
 
     def step(self, key: Any, state: Any, action: Action) -> tuple[Any, Any, Any]:
         following, reward, _ = self.world.step(key, state, action)
-        return following, reward, self.gammas[state] / 0.9
+        return following, reward, jnp.asarray(self.shares)[state]
 
     def answers(self, name: str, gamma: float | None = None) -> list[tuple[int, Any, Any]]:
         """(state, picks so far, Q-values) of a probe, at its own γ or at another."""
@@ -361,8 +397,13 @@ LEARNS = PaperSettings(
 )
 
 
-def trained(engine: Compiled, chunks: int, running: Running | None = None) -> Running:
-    running = engine.start() if running is None else running
+def started(engine: Compiled) -> Running:
+    """A fresh run; what runs once is compiled in haste."""
+    with changed("jax_disable_most_optimizations", True):
+        return engine.start()
+
+
+def trained(engine: Compiled, running: Running, chunks: int) -> Running:
     for _ in range(chunks):
         running, _ = engine.run(running)
     return running
@@ -372,9 +413,9 @@ def trained(engine: Compiled, chunks: int, running: Running | None = None) -> Ru
 def on_probes(name: str) -> tuple[Compiled, Any, State]:
     """An engine, its parameters after ten chunks, and the learner after 8,000 steps."""
     engine = Compiled(ALL_PROBES, dqn(name, 8000, ALL_PROBES, LEARNS), seed=0)
-    running = trained(engine, 10)
+    running = trained(engine, started(engine), 10)
     early = jax.tree.map(np.asarray, running.learner.params)
-    return engine, early, trained(engine, 70, running).learner
+    return engine, early, trained(engine, running, 70).learner
 
 
 @cache
@@ -404,26 +445,43 @@ def furthest(name: str, probe: str, gamma: float | None = None) -> float:
     return float(max(errors) / largest)
 
 
+# Of the other algorithms vanilla and sorting can hold all probes; eq-local and idqn, which do not
+# know the picks, and rsq, whose items are random, can hold the values of `constant` alone.
+NEAR = 0.12
+
+
 @pytest.mark.parametrize("name", ["isq-i", "isq-u", "isq-p"])
 def test_the_q_values_of_every_probe_are_reached(name: str) -> None:
     for probe in PROBES:
-        assert furthest(name, probe) < 0.1, probe
+        assert furthest(name, probe) < NEAR, probe
 
 
-def test_eq_reaches_the_probes_in_which_items_need_not_know_of_others() -> None:
-    """The first picks of `worth` and `short` look alike in both states, and differ in value."""
+def test_eq_reaches_the_probes_in_which_an_item_need_not_know_of_others() -> None:
+    """In `worth` and `short` an item looks alike in two states in which it is worth different."""
     for probe in ("constant", "delayed", "pair"):
-        assert furthest("eq", probe) < 0.1, probe
+        assert furthest("eq", probe) < NEAR, probe
     for probe in ("worth", "short"):
-        assert furthest("eq", probe) > 0.1, probe
+        assert furthest("eq", probe) > NEAR, probe
 
 
 def test_myopic_reaches_the_q_values_without_a_future() -> None:
-    """So it is right in no probe, for in all of them the future counts."""
+    """So it is right in no probe: in all of them the future counts."""
     for probe in PROBES:
-        if probe != "delayed":
-            assert furthest("myopic", probe, gamma=0.0) < 0.1, probe
+        assert furthest("myopic", probe, gamma=0.0) < NEAR, probe
         assert furthest("myopic", probe) > 0.3, probe
+
+
+def test_episodes_end_by_their_time_limit_and_what_was_seen_last_is_of_the_same_episode() -> None:
+    engine, _, state = on_probes("isq-i")
+    batch = jit(engine.learner.sample)(jax.random.key(0), state.replay)
+    assert 0.01 < float(batch.truncated.mean()) < 0.3  # every tenth step
+    assert set(np.round(np.asarray(batch.discount), 5).tolist()) == {
+        np.float32(0.5).item(),
+        np.round(np.float32(0.9), 5).item(),
+    }
+    # A probe is never left but by a reset.
+    now, then = (seen.items[:, 0, 3:] for seen in (batch.observation, batch.next_observation))
+    np.testing.assert_array_equal(now, then)
 
 
 def test_a_run_compiles_once_across_splits() -> None:
@@ -435,22 +493,27 @@ def test_a_run_compiles_once_across_splits() -> None:
 
 def test_the_same_seed_gives_the_same_parameters_and_another_seed_others() -> None:
     engine, early, _ = on_probes("isq-p")
-    again = trained(Compiled(ALL_PROBES, engine.learner, seed=0), 10)
-    assert same(again.learner.params, early)
-    other = trained(engine, 10, Compiled(ALL_PROBES, engine.learner, seed=1).start())
-    assert not same(other.learner.params, early)
+    again = Compiled(ALL_PROBES, engine.learner, seed=0)
+    assert same(trained(again, started(again), 10).learner.params, early)
+    other = started(Compiled(ALL_PROBES, engine.learner, seed=1))
+    assert not same(trained(engine, other, 10).learner.params, early)
 
 
 LEVELS = theory.level_world(7)
 
 
 @cache
-def share_of_the_best(name: str) -> float:
-    """What a learned policy earns in a tiny world, as a share of what can be earned."""
-    engine = Compiled(LEVELS, dqn(name, 4000, LEVELS, LEARNS), seed=0)
-    state = trained(engine, 40).learner
-    act = partial(engine.learner.agent.actor(LEVELS), (state.params, state.phase_map))
-    return theory.optimality(LEVELS, theory.table_of(LEVELS, act), 0.9)
+def shares_of_the_best(name: str) -> list[float]:
+    """What policies earn in a tiny world after 2,000 and 4,000 of 4,000 steps; the best is 1."""
+    learner = dqn(name, 4000, LEVELS, LEARNS)
+    engine = Compiled(LEVELS, learner, seed=0)
+    running, shares = started(engine), []
+    for _ in range(2):
+        running = trained(engine, running, 20)
+        learned = running.learner.params, running.learner.phase_map
+        act = partial(learner.agent.actor(LEVELS), learned)
+        shares.append(theory.optimality(LEVELS, theory.table_of(LEVELS, act), 0.9))
+    return shares
 
 
 def test_chance_and_greed_earn_far_less_than_the_best_in_the_tiny_world() -> None:
@@ -460,8 +523,9 @@ def test_chance_and_greed_earn_far_less_than_the_best_in_the_tiny_world() -> Non
 
 @pytest.mark.parametrize("name", ["isq-i", "isq-p"])
 def test_a_tiny_world_is_solved(name: str) -> None:
-    assert share_of_the_best(name) >= 0.99
+    assert shares_of_the_best(name)[1] >= 0.99
 
 
-def test_one_set_for_all_phases_earns_far_more_than_chance() -> None:
-    assert share_of_the_best("isq-u") > 0.7
+def test_one_set_for_both_phases_earns_far_more_than_chance() -> None:
+    """Until its split, halfway, progressive sharing is unified sharing; a split changes nothing."""
+    assert shares_of_the_best("isq-p")[0] > 0.7

@@ -15,8 +15,8 @@ from gymnasium.vector import SyncVectorEnv
 import selectmdp as sm
 from selectmdp import runs, worlds
 from selectmdp.config import TrainConfig
+from selectmdp.interop.copies import Copies, observed
 from selectmdp.interop.host import HostWorld, is_registered
-from selectmdp.interop.host_loop import Copies, observed
 from selectmdp.interop.spaces import SelectSpace, observation_space
 from selectmdp.learners.presets import preset
 from selectmdp.spec import SelectError, Spec

@@ -70,9 +70,10 @@ def sharing_init(self: Trainer, folder: Path, config: TrainConfig, world: worlds
     INIT(self, folder, config, world)
     if isinstance(world, worlds.JaxWorld):
         alike = repr((config.algorithm, config.full_settings, config.steps, world))
-        engine, self.judge = MADE.setdefault(alike, (self.engine, self.judge))
-        self.engine = copy(engine)
-        object.__setattr__(self.engine, "seed", config.seed)
+        self.engine, self.judge = MADE.setdefault(alike, (self.engine, self.judge))
+        if self.engine.seed != config.seed:
+            self.engine = copy(self.engine)
+            object.__setattr__(self.engine, "seed", config.seed)
 
 
 INIT, MADE = Trainer.__init__, {}

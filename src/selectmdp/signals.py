@@ -17,10 +17,7 @@ class Stopped(Exception):
 
 @contextmanager
 def noted() -> Iterator[list[int]]:
-    """The signals that came so far; a second one of a kind is not held back.
-
-    What is ignored, as Ctrl-C is in a job of the background, stays ignored.
-    """
+    """The signals that came so far; a second one of a kind is not held back."""
     caught: list[int] = []
     before: dict[int, Any] = {}
 
@@ -31,7 +28,7 @@ def noted() -> Iterator[list[int]]:
 
     for each in (signal.SIGINT, signal.SIGTERM):
         now = signal.getsignal(each)
-        if now not in (signal.SIG_IGN, None):  # None: set by another language's code
+        if now is not None:  # None: set by another language's code, and could not be put back
             before[each] = now
     try:
         for number in before:

@@ -7,7 +7,7 @@ depends on steps alone, never on the clock, so that a run can be repeated and re
 import math
 import shlex
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -116,8 +116,9 @@ class Trainer:
             fault = "a parameter is not finite"
         else:
             return
-        kept = self.keeper.steps()
-        last = f"the last good checkpoint is {self.keeper.newest()}" if kept else "none was saved"
+        last = "nothing was saved yet"
+        with suppress(CheckpointError):
+            last = f"the last good checkpoint is {self.keeper.newest_intact()[0]}"
         raise SelectError(
             f"{fault} at step {int(running.step):,} ({last}): lower learning_rate, scale the "
             "reward, or check the world's rewards and features for huge numbers"

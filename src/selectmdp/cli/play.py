@@ -88,7 +88,7 @@ def check(
         raise SystemExit(1)
 
 
-def demo(out: Path = Path("demo"), steps: int = 30_000, episodes: int = 20, seed: int = 0) -> None:
+def demo(out: Path = Path("demo"), steps: int = 20_000, episodes: int = 20, seed: int = 0) -> None:
     """Train ISQ on circle selection, beside random and greedy; its curve and a film of it.
 
     Args:
@@ -97,7 +97,7 @@ def demo(out: Path = Path("demo"), steps: int = 30_000, episodes: int = 20, seed
         episodes: how many each policy is evaluated on.
         seed: of the training.
     """
-    from selectmdp import console, envs, film, raster, references
+    from selectmdp import console, envs, film, raster, references, runs
     from selectmdp.training import train
 
     run = out / "circle"
@@ -107,7 +107,7 @@ def demo(out: Path = Path("demo"), steps: int = 30_000, episodes: int = 20, seed
             shown = list(film.scenes(env, references.reference("greedy", env), steps=40))
             film.save_film(shown, out / f"{task}-greedy.gif", title="greedy", progress=bar)
             raster.save_png(shown[2][0], out / f"{task}.png")
-    resume = run.exists()
+    resume = runs.is_run(run)
     result = train(
         "circle", out=run, resume=resume, steps=steps, seed=seed, episodes=episodes, **DEMO
     )
@@ -123,7 +123,7 @@ def demo(out: Path = Path("demo"), steps: int = 30_000, episodes: int = 20, seed
     )
 
 
-DEMO_WORLD: dict[str, Any] = {"num_items": 50, "num_select": 6}
+DEMO_WORLD: dict[str, Any] = {"num_items": 20, "num_select": 3}
 DEMO: dict[str, Any] = {**DEMO_WORLD, "algorithm": "isq-u", "preset": "paper"}
 
 

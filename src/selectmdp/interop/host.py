@@ -14,7 +14,8 @@ import gymnasium
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 from selectmdp.evaluation import ParametricActor
-from selectmdp.interop.host_loop import Copies, HostEvaluator, OnHost
+from selectmdp.interop.copies import Copies
+from selectmdp.interop.host_loop import HostEvaluator, OnHost
 from selectmdp.learners.base import Learner
 from selectmdp.spec import SelectError, Spec
 
@@ -52,8 +53,7 @@ class HostWorld:
         task, options = self._task, self._options
         if isinstance(task, str) and gymnasium.spec(task).vector_entry_point is not None:
             return gymnasium.make_vec(task, num_envs, **options)
-        envs = [self._made] * num_envs
-        return SyncVectorEnv(envs, autoreset_mode=AutoresetMode.SAME_STEP)
+        return SyncVectorEnv([self._made] * num_envs, autoreset_mode=AutoresetMode.SAME_STEP)
 
     def _made(self) -> gymnasium.Env[Any, Any]:
         """One environment; what else a function makes is refused."""
@@ -66,10 +66,10 @@ class HostWorld:
             raise SelectError(f"{self.name} with options {options}: {error}") from error
         if isinstance(env, gymnasium.Env):
             return env
-        cure = "train on what it makes" if isinstance(getattr(env, "spec", None), Spec) else ""
+        is_world = isinstance(getattr(env, "spec", None), Spec)
+        cure = "train on what it makes" if is_world else "give a function that makes one"
         raise SelectError(
-            f"task={self.name} makes a {type(env).__name__}, which is no gymnasium.Env: "
-            f"{cure or 'give a function that makes one'}"
+            f"task={self.name} makes a {type(env).__name__}, which is no gymnasium.Env: {cure}"
         )
 
 
@@ -80,7 +80,8 @@ class HostEnv:
         vector = copies.vector
         first = vector.envs[0] if isinstance(vector, SyncVectorEnv) else vector
         inside = first.unwrapped
-        base = getattr(inside, "env", inside)  # ours hold a JAX world inside
+        held = getattr(inside, "env", None)  # ours hold a JAX world
+        base = held if isinstance(getattr(held, "spec", None), Spec) else inside
         limits = getattr(base, "time_limit", None), getattr(first.spec, "max_episode_steps", None)
         self.spec = copies.spec
         self.time_limit = next((limit for limit in limits if limit), None)

@@ -4,14 +4,12 @@ A host environment's state cannot be saved. So at a checkpoint all episodes are 
 anew from a seed made of the run's seed and the step, in a run that goes on and in one that resumes.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpy.typing as npt
-from gymnasium.vector import AutoresetMode, VectorEnv
 from jaxtyping import Array, Int, Key
 
 from selectmdp.engines import ChunkReport, Running, blank, learning_reward
@@ -23,79 +21,11 @@ from selectmdp.evaluation import (
     episode_steps,
     summary,
 )
-from selectmdp.interop.spaces import SelectSpace
+from selectmdp.interop.copies import Copies, HostStep
 from selectmdp.learners.base import Learner
-from selectmdp.spec import SelectError, Spec, check_seed
+from selectmdp.spec import check_seed
 from selectmdp.tasks import describe
 from selectmdp.types import Action, Observation, Transition
-
-Rewards = npt.NDArray[np.float64]
-
-
-class HostStep(NamedTuple):
-    """What one step of E copies gave."""
-
-    reward: Rewards
-    terminated: npt.NDArray[np.bool_]
-    truncated: npt.NDArray[np.bool_]
-    last: Observation
-    """What each step led to, before any reset."""
-    observation: Observation
-    """What is seen now, after the resets."""
-
-
-class Copies:
-    """E copies of an environment, stepped together."""
-
-    def __init__(self, vector: VectorEnv[Any, Any, Any]) -> None:
-        self.vector = vector
-        space = vector.single_action_space
-        if not isinstance(space, SelectSpace):
-            raise SelectError(
-                f"the action space is {type(space).__name__}: an environment to train in needs "
-                "SelectSpace actions (selectmdp.interop.spaces)"
-            )
-        mode = vector.metadata.get("autoreset_mode")
-        if mode is not AutoresetMode.SAME_STEP:
-            raise SelectError(f"the vector environment resets by {mode}: it must be SAME_STEP")
-        self.spec: Spec = space.sizes
-        self.num_envs = vector.num_envs
-
-    def blank(self) -> Observation:
-        """An observation of the right shapes."""
-        spec, rows = self.spec, (self.num_envs,)
-        return Observation(
-            items=jnp.zeros((*rows, spec.num_items, spec.item_features)),
-            context=jnp.zeros((*rows, spec.num_context, spec.context_features)),
-            present=jnp.ones((*rows, spec.num_items), bool),
-            context_present=jnp.ones((*rows, spec.num_context), bool),
-            legal=jnp.ones((*rows, spec.num_items, spec.num_commands), bool),
-        )
-
-    def reset(self, seed: int) -> Observation:
-        """New episodes everywhere, always the same for a seed."""
-        seen, _ = self.vector.reset(seed=seed)
-        return observed(seen, self.spec)
-
-    def step(self, action: Action) -> HostStep:
-        """One step of each."""
-        picks = {
-            "items": np.asarray(action.items, np.int64),
-            "commands": np.asarray(action.commands, np.int64),
-        }
-        seen, reward, terminated, truncated, info = self.vector.step(picks)
-        now = observed(seen, self.spec)
-        ended = np.flatnonzero(terminated | truncated)
-        last = now
-        if len(ended):
-            last = jax.tree.map(np.copy, now)
-            for row in ended:
-                final = observed(
-                    {name: part[None] for name, part in info["final_obs"][row].items()}, self.spec
-                )
-                for whole, one in zip(last, final, strict=True):
-                    whole[row] = one[0]
-        return HostStep(np.asarray(reward, np.float64), terminated, truncated, last, now)
 
 
 class OnHost:
@@ -222,32 +152,6 @@ class HostEvaluator:
             if not alive.any():
                 break
         return summary(totals / counts, length, seed, describe(self.env))
-
-
-def observed(seen: Mapping[str, Any], spec: Spec) -> Observation:
-    """A batch of observations as Gymnasium gives it: a dict of arrays, masks as 0 and 1."""
-    shapes = {
-        "items": (spec.num_items, spec.item_features),
-        "context": (spec.num_context, spec.context_features),
-        "present": (spec.num_items,),
-        "context_present": (spec.num_context,),
-        "legal": (spec.num_items, spec.num_commands),
-    }
-    parts: dict[str, Any] = {}
-    for name, shape in shapes.items():
-        if not isinstance(seen, Mapping) or name not in seen:
-            raise SelectError(
-                f"the environment's observation has no {name!r}: it must be a dict with "
-                f"{', '.join(shapes)}"
-            )
-        kind = np.float32 if name in ("items", "context") else bool
-        parts[name] = np.asarray(seen[name]).astype(kind)
-        if parts[name].shape[1:] != shape:
-            raise SelectError(
-                f"the environment's observation has {name} of shape {parts[name].shape[1:]}: "
-                f"by its action space, {spec}, it must be {shape}"
-            )
-    return Observation(**parts)
 
 
 def _start(learner: Learner, seen: Observation, key: Key[Array, ""]) -> Running:
