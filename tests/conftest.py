@@ -6,6 +6,15 @@ os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import hypothesis
+import jax
+import pytest
 
 hypothesis.settings.register_profile("steady", deadline=None, derandomize=True, max_examples=25)
 hypothesis.settings.load_profile("steady")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled_code_is_let_go():
+    """Hundreds of compiled programs of one file would stay in memory beside the next file's."""
+    yield
+    jax.clear_caches()

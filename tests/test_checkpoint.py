@@ -245,7 +245,7 @@ def test_meta_that_holds_itself_is_refused(tmp_path: Path) -> None:
         *("text", object(), np.array([None]), np.array(["a"]), np.timedelta64(3, "s"), 2**40),
         *(np.longdouble(1), jax.ShapeDtypeStruct((), jnp.float32)),
     ],
-    ids=str,
+    ids=lambda leaf: type(leaf).__name__,
 )
 def test_a_leaf_that_is_no_array_is_refused_by_name(tmp_path: Path, leaf: Any) -> None:
     with pytest.raises(CheckpointError, match=r"leaf \"\['x'\]\" of tree 'net'"):

@@ -445,8 +445,9 @@ def furthest(name: str, probe: str, gamma: float | None = None) -> float:
     return float(max(errors) / largest)
 
 
-# Of the other algorithms vanilla and sorting can hold all probes; eq-local and idqn, which do not
-# know the picks, and rsq, whose items are random, can hold the values of `constant` alone.
+# Of the other algorithms vanilla and sorting can hold all probes. eq can hold all but `worth` and
+# `short`, in which an item looks alike in two states and is worth more in one of them; eq-local and
+# idqn, which do not know the picks, and rsq, whose items are random, only `constant`.
 NEAR = 0.12
 
 
@@ -454,14 +455,6 @@ NEAR = 0.12
 def test_the_q_values_of_every_probe_are_reached(name: str) -> None:
     for probe in PROBES:
         assert furthest(name, probe) < NEAR, probe
-
-
-def test_eq_reaches_the_probes_in_which_an_item_need_not_know_of_others() -> None:
-    """In `worth` and `short` an item looks alike in two states in which it is worth different."""
-    for probe in ("constant", "delayed", "pair"):
-        assert furthest("eq", probe) < NEAR, probe
-    for probe in ("worth", "short"):
-        assert furthest("eq", probe) > NEAR, probe
 
 
 def test_myopic_reaches_the_q_values_without_a_future() -> None:
@@ -475,10 +468,7 @@ def test_episodes_end_by_their_time_limit_and_what_was_seen_last_is_of_the_same_
     engine, _, state = on_probes("isq-i")
     batch = jit(engine.learner.sample)(jax.random.key(0), state.replay)
     assert 0.01 < float(batch.truncated.mean()) < 0.3  # every tenth step
-    assert set(np.round(np.asarray(batch.discount), 5).tolist()) == {
-        np.float32(0.5).item(),
-        np.round(np.float32(0.9), 5).item(),
-    }
+    np.testing.assert_allclose(np.unique(np.asarray(batch.discount)), [0.5, 0.9], rtol=1e-6)
     # A probe is never left but by a reset.
     now, then = (seen.items[:, 0, 3:] for seen in (batch.observation, batch.next_observation))
     np.testing.assert_array_equal(now, then)

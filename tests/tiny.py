@@ -59,10 +59,12 @@ def in_haste() -> Iterator[None]:
         compilation_cache.reset_cache()
         patch.setattr(Trainer, "__init__", sharing_init)
         patch.setattr(worlds, "references", shared_references)
-        yield
-        for name, value in before.items():
-            jax.config.update(name, value)
-        compilation_cache.reset_cache()
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                jax.config.update(name, value)
+            compilation_cache.reset_cache()
 
 
 def sharing_init(self: Trainer, folder: Path, config: TrainConfig, world: worlds.World) -> None:
