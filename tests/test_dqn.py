@@ -188,11 +188,14 @@ def start() -> State:
 
 @cache
 def warm() -> State:
-    """After the warm-up and a few updates; progressive sharing has one set still."""
+    """After the warm-up and a few updates; progressive sharing has one set still.
+
+    The target network is made another one in all its sets.
+    """
     state = start()
     for step in range(2, 100, 2):
         state, _, _ = learn(jax.random.key(step), state, shelf_batch(step), jnp.asarray(step))
-    return state
+    return state._replace(target=jax.tree.map(lambda leaf: 3.0 * leaf, state.params))
 
 
 def rows_of(tree: Any) -> list[Any]:

@@ -65,7 +65,8 @@ class Known(NamedTuple):
     item: int
     reward: float
     discount: float
-    truncated: bool
+    ended: bool
+    """By a time limit or a terminal, which has a discount of 0."""
     following: float
 
 
@@ -86,7 +87,8 @@ def kept(rows: replay.Rows) -> list[Known]:
     jax.tree.map(np.testing.assert_array_equal, batch.next_observation, seen(then))
     np.testing.assert_array_equal(batch.action.items[:, 1], -1)
     np.testing.assert_array_equal(batch.action.commands, [[1, 0]] * SAMPLES)
-    parts = now, batch.action.items[:, 0], batch.reward, batch.discount, batch.truncated, then
+    ended = batch.truncated | (batch.discount == 0)
+    parts = now, batch.action.items[:, 0], batch.reward, batch.discount, ended, then
     return sorted({Known(*one) for one in zip(*(part.tolist() for part in parts), strict=True)})
 
 
@@ -119,9 +121,7 @@ def test_a_terminal_step_keeps_its_discount_of_0_and_is_not_followed_by_the_next
     rows = add(rows, step(0))
     rows = add(rows, step(1, discount=0.0))
     rows = add(rows, step(100))
-    stored = kept(rows)
-    assert stored[1][:4] == (1.0, 1, 10.0, 0.0)
-    assert stored[1].following == 2.0
+    assert kept(rows) == [(0.0, 1, 0.0, 0.5, False, 1.0), (1.0, 1, 10.0, 0.0, True, 2.0)]
 
 
 def test_an_episode_that_is_broken_off_is_cut_there() -> None:
@@ -287,3 +287,13 @@ def test_fifty_thousand_steps_of_two_hundred_circles_take_less_than_150_mb(
     rows = jax.eval_shape(lambda state: replay.init(50_001, blank(env.observe(state), 6)), state)
     size = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(rows))
     assert 120e6 < size < 150e6  # 200 · 3 floats of 4 bytes, 50,000 times, are 120 MB
+
+
+def test_an_episode_without_any_step_leaves_no_row() -> None:
+    rows = add(ring(), step(0, item=-1, discount=0.0))
+    assert int(rows.filled) == 0
+    rows = add(rows, step(100))
+    for time in (101, 200, 300):
+        rows = add(rows, step(time, item=-1, truncated=True))
+    rows = add(rows, step(400))
+    assert [one[0::5] for one in kept(rows)] == [(100.0, 102.0)]

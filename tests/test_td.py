@@ -239,7 +239,8 @@ def learner_of(case: str) -> tuple[agents.Agent, Any, tuple[int, ...], Transitio
     name, world = case.split(" on ")
     env = {"shelf": SHELF, "circle": CIRCLE, "single": SINGLE}[world]
     steps = shelf_steps() if world == "shelf" else circle_steps(env.num_select)
-    agent = agents.make(name, env, channels=9, layers=2, hidden=(8,))
+    channels = 6 if world == "shelf" else 9  # few and many features are multiplied in two ways
+    agent = agents.make(name, env, channels=channels, layers=2, hidden=(8,))
     rng = np.random.default_rng(1)
     params = jax.tree.map(
         lambda leaf: (0.5 * rng.normal(size=leaf.shape)).astype(np.float32),

@@ -6,6 +6,7 @@ compiled without what would make them fast.
 """
 
 import atexit
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -30,8 +31,10 @@ from selectmdp.runlog import read_rows
 from selectmdp.sharing import first_map
 from selectmdp.trainer import Trainer
 
-PROGRAMS = tempfile.mkdtemp(prefix="selectmdp-programs-")
-atexit.register(shutil.rmtree, PROGRAMS, ignore_errors=True)
+PROGRAMS = os.environ.get("JAX_COMPILATION_CACHE_DIR", "")  # of the process that started this one
+if not PROGRAMS:
+    PROGRAMS = tempfile.mkdtemp(prefix="selectmdp-programs-")
+    atexit.register(shutil.rmtree, PROGRAMS, ignore_errors=True)
 HASTE = {
     "jax_compilation_cache_dir": PROGRAMS,
     "jax_persistent_cache_min_compile_time_secs": 0.2,
@@ -108,7 +111,8 @@ def train(out: Path, **changes: Any) -> sm.TrainResult:
 @cache
 def finished() -> Path:
     """A tiny training of this process that nothing disturbed; not to be changed."""
-    return train(Path(PROGRAMS) / "run").folder
+    folder = tempfile.mkdtemp(dir=PROGRAMS)
+    return train(Path(folder) / "run").folder
 
 
 def untrained(name: str, env: Any) -> Policy:

@@ -61,12 +61,12 @@ def add(rows: Rows, transition: Transition) -> Rows:
     rows = _amended(rows, transition, idle)
     rows = _written(rows, transition.observation, transition, ~idle)
     ended = transition.truncated | (transition.discount == 0)
-    return _written(rows, transition.next_observation, None, ended)
+    return _written(rows, transition.next_observation, None, ended & _goes_on(rows))
 
 
 def cut(rows: Rows, observation: Observation) -> Rows:
     """The ring after an episode that was broken off when this was seen."""
-    return _written(rows, observation, None, jnp.asarray(True))
+    return _written(rows, observation, None, _goes_on(rows))
 
 
 def sample(
@@ -78,7 +78,9 @@ def sample(
     """
     capacity = rings.reward.shape[1]
     # Rows by age: the newest is followed by nothing yet, so it is not among them.
-    older = rings.filled[ring] - 1
+    # An oldest row that is no step has lost the step before it.
+    oldest = (rings.head[ring] - rings.filled[ring]) % capacity
+    older = rings.filled[ring] - 1 - ~rings.step[ring, oldest]
     ages = 1 + jnp.floor(draws.uniform(key, (TRIES,)) * older).astype(jnp.int32)
     places = (rings.head[ring] - 1 - ages) % capacity
     steps = rings.step[ring, places]
@@ -95,10 +97,15 @@ def sample(
     )
 
 
+def _goes_on(rows: Rows) -> Bool[Array, ""]:
+    """Whether the newest row is a step: one of an episode that has not ended."""
+    return (rows.filled > 0) & rows.step[(rows.head - 1) % rows.reward.shape[0]]
+
+
 def _amended(rows: Rows, transition: Transition, idle: Bool[Array, ""]) -> Rows:
     """An idle step's reward and discount, onto the step before it in the same episode."""
     last = (rows.head - 1) % rows.reward.shape[0]
-    applies = idle & (rows.filled > 0) & rows.step[last]
+    applies = idle & _goes_on(rows)
     more = jnp.where(applies, rows.discount[last] * transition.reward, 0.0)
     factor = jnp.where(applies, transition.discount, 1.0)
     return rows._replace(

@@ -64,7 +64,7 @@ class ISQ:
     def check(self, trained: Spec, shown: Spec) -> None:
         """Any N, U and K are fine; what describes a row must be as in training."""
         names = ["item_features", "num_commands"]
-        names += ["context_features"] if shown.num_context and trained.num_context else []
+        names += ["context_features"] if trained.num_context else []
         for name in names:
             if getattr(trained, name) != getattr(shown, name):
                 raise SelectError(
