@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
-from selectmdp import console, runlog
+from selectmdp import console
 from selectmdp.curves import save_curve
 from selectmdp.display import TrainingDisplay
 from selectmdp.runlog import RunLog, read_rows
@@ -179,7 +179,7 @@ def test_a_disk_full_of_events_is_an_error_too(
     with pytest.raises(SelectError, match=r"tfevents.*No space left on device; make room"):
         log.row(1, loss=0.5)
     log.close()
-    monkeypatch.setattr(runlog.os, "replace", full)
+    monkeypatch.setattr("os.replace", full)
     with pytest.raises(SelectError, match=r"metrics\.csv: No space left"):
         RunLog(tmp_path, resume_step=1)
     assert read_rows(tmp_path / "metrics.csv") == [{"step": 1, "loss": 0.5}]

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from selectmdp.console import plus_minus
-from selectmdp.runlog import write_whole
+from selectmdp.files import write_whole
 
 WIDTH, HEIGHT, DPI = 960, 600, 120
 INK, FAINT, GRID = "#333333", "#777777", "#e6e6e6"

@@ -4,17 +4,17 @@ Everything is drawn `OVERSAMPLE` times as large and averaged down, which makes e
 same scene always gives the same pixels. A file appears whole or not at all.
 """
 
+import io
 import os
-import uuid
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageColor, ImageDraw, ImageFont
 
+from selectmdp.files import write_whole
 from selectmdp.scene import REFERENCE, Arrow, Box, Disc, Label, Scene, Shape
 from selectmdp.spec import SelectError
 
@@ -220,13 +220,6 @@ def _rgba(color: str, opacity: float = 1.0) -> tuple[int, int, int, int]:
 
 
 def _write(path: str | os.PathLike[str], save: Callable[[BinaryIO], None]) -> None:
-    """Under another name in the same folder first, so that no reader sees half a file."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.tmp")
-    try:
-        with draft.open("xb") as file:
-            save(file)
-        os.replace(draft, target)
-    finally:
-        draft.unlink(missing_ok=True)
+    file = io.BytesIO()
+    save(file)
+    write_whole(path, file.getvalue())

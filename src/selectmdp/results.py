@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from selectmdp.evaluation import Evaluation
+from selectmdp.files import write_whole
 from selectmdp.policy import Policy
-from selectmdp.runlog import read_rows, write_whole
+from selectmdp.runlog import read_rows
 
 
 @dataclass(frozen=True)

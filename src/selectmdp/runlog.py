@@ -5,16 +5,14 @@ cut off, are dropped. TensorBoard hides what it was told after that step.
 """
 
 import math
-import os
 import socket
 import time
-import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from selectmdp.files import told, write_whole
 from selectmdp.spec import SelectError, check_count
 
 COLUMNS = (
@@ -58,7 +56,7 @@ class RunLog:
         write_whole(self.path, "".join(f"{line}\n" for line in [_HEADER, *lines]).encode())
         self._events = _Events(folder / "tensorboard", purge_step=keep + 1)
         try:
-            with _told(self.path):
+            with told(self.path):
                 self._csv = self.path.open("a", encoding="utf-8", newline="")
         except SelectError:
             self._events.close()
@@ -75,7 +73,7 @@ class RunLog:
             if value is not None:
                 numbers[name] = float(value) if math.isfinite(value) else math.nan
         cells = (_cell(name, numbers[name]) if name in numbers else "" for name in COLUMNS)
-        with _told(self.path):
+        with told(self.path):
             self._csv.write(",".join(cells) + "\n")
             self._csv.flush()
         self._events.write(step, {TAGS[name]: numbers[name] for name in TAGS if name in numbers})
@@ -83,7 +81,7 @@ class RunLog:
     def close(self) -> None:
         """Close both files; closing twice does no harm."""
         try:
-            with _told(self.path):
+            with told(self.path):
                 self._csv.close()
         finally:
             self._events.close()
@@ -111,18 +109,6 @@ def read_rows(path: Path) -> list[dict[str, float]]:
     return [row for _, row in _lines(path)]
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file under another name first, so that no reader sees half of it."""
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.tmp")
-    with _told(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            draft.write_bytes(data)
-            os.replace(draft, path)
-        finally:
-            draft.unlink(missing_ok=True)
-
-
 class _Events:
     """A file of TensorBoard events.
 
@@ -138,7 +124,7 @@ class _Events:
         self._closed = False
         self._flushed = -math.inf
         self._path = folder
-        with _told(self._path):
+        with told(self._path):
             folder.mkdir(parents=True, exist_ok=True)
             earlier = len(list(folder.glob("events.out.tfevents.*")))
             # TensorBoard reads by name: the number orders files of one second
@@ -157,7 +143,7 @@ class _Events:
         )
         self._add(self._event(wall_time=time.time(), step=step, summary=summary))
         if time.monotonic() - self._flushed >= FLUSH_SECONDS:
-            with _told(self._path):
+            with told(self._path):
                 self._file.flush()
             self._flushed = time.monotonic()
 
@@ -165,11 +151,11 @@ class _Events:
         if self._closed:
             return
         self._closed = True
-        with _told(self._path):
+        with told(self._path):
             self._file.close()
 
     def _add(self, event: object) -> None:
-        with _told(self._path):
+        with told(self._path):
             self._file.write(event.SerializeToString())  # type: ignore[attr-defined]
 
 
@@ -218,15 +204,3 @@ def _cell(name: str, number: float) -> str:
     if name in WHOLE and not math.isnan(number):
         return str(int(number))
     return f"{number:.7g}"  # as many digits as a float32 has
-
-
-@contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """What the disk refuses becomes a message."""
-    try:
-        yield
-    except OSError as error:
-        raise SelectError(
-            f"cannot write {path}: {error.strerror or error}; "
-            "make room on the disk, or choose a folder that can be written"
-        ) from error

@@ -17,8 +17,8 @@ from selectmdp.checkpoint import CheckpointError, Keeper
 from selectmdp.config import TrainConfig, differences, versions
 from selectmdp.envs.base import offers
 from selectmdp.evaluation import check_world
+from selectmdp.files import write_whole
 from selectmdp.policy import Policy
-from selectmdp.runlog import write_whole
 from selectmdp.sharing import PhaseMap
 from selectmdp.spec import SelectError, Spec
 

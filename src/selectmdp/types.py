@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from jaxtyping import Array, Bool, Float, Int
 
+from selectmdp.spec import Spec
+
 
 class Observation(NamedTuple):
     """What is seen before a step; means are over what is present, the rest is padding."""
@@ -38,3 +40,14 @@ class Transition(NamedTuple):
     """A time limit ended the episode here: not a terminal, returns stop and bootstrap."""
     next_observation: Observation
     """Before the reset, where the episode ended."""
+
+
+def expected_shapes(spec: Spec) -> dict[str, tuple[int, ...]]:
+    """The shape of each part of an observation."""
+    return {
+        "items": (spec.num_items, spec.item_features),
+        "context": (spec.num_context, spec.context_features),
+        "present": (spec.num_items,),
+        "context_present": (spec.num_context,),
+        "legal": (spec.num_items, spec.num_commands),
+    }

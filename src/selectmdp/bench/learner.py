@@ -1,9 +1,9 @@
 """Speed of the paper's learner: one update beside a plain matrix product in the same run.
 
 What an update nominally computes is one fixed formula; `fraction_of_peak` divides the rate by that
-of a float32 product [K · batch · N, channels] × [channels, channels]. Both are timed in turns and
-the best of each counts, so that other work on the machine does not decide. As in training, several
-updates compile into one call.
+of a float32 product [K · batch · N, channels] × [channels, channels]. Both have turns of equal
+length and the mean of the best turn counts, so that other work on the machine does not decide. As
+in training, several updates compile into one call.
 """
 
 import math

@@ -14,7 +14,7 @@ from selectmdp.check.probe import JaxProbe
 from selectmdp.check.report import Wrong, told
 from selectmdp.envs.base import offers
 from selectmdp.spec import SelectError, Spec, check_count
-from selectmdp.types import Observation
+from selectmdp.types import Observation, expected_shapes
 
 BATCH = 3
 
@@ -80,17 +80,6 @@ def observation_shapes(probe: JaxProbe) -> str:
                 "the numbers in `spec`"
             )
     return "items, context, present, context_present and legal are as the spec says"
-
-
-def expected_shapes(spec: Spec) -> dict[str, tuple[int, ...]]:
-    """The shape of each part of an observation."""
-    return {
-        "items": (spec.num_items, spec.item_features),
-        "context": (spec.num_context, spec.context_features),
-        "present": (spec.num_items,),
-        "context_present": (spec.num_context,),
-        "legal": (spec.num_items, spec.num_commands),
-    }
 
 
 def observation_dtypes(probe: JaxProbe) -> str:

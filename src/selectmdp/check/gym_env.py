@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from selectmdp.check.forms import expected_shapes
 from selectmdp.check.gym_probe import GymProbe, Step, open_pairs
 from selectmdp.check.report import NotChecked, Wrong, told
 from selectmdp.interop.spaces import SelectSpace
+from selectmdp.types import expected_shapes
 
 EPISODES = 4
 """How many episodes are played to the time limit before its end is believed to be a terminal."""

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 from selectmdp.interop.spaces import SelectSpace
 from selectmdp.spec import SelectError, Spec
-from selectmdp.types import Action, Observation
+from selectmdp.types import Action, Observation, expected_shapes
 
 Rewards = npt.NDArray[np.float64]
 
@@ -47,7 +47,7 @@ class Copies:
 
     def blank(self) -> Observation:
         """An observation of the right shapes."""
-        shapes = _shapes(self.spec).items()
+        shapes = expected_shapes(self.spec).items()
         return Observation(
             **{name: jnp.zeros((self.num_envs, *shape), _kind(name)) for name, shape in shapes}
         )
@@ -81,7 +81,7 @@ class Copies:
 def observed(seen: Mapping[str, Any], spec: Spec) -> Observation:
     """A batch of observations as Gymnasium gives it: a dict of arrays, masks as 0 and 1."""
     parts: dict[str, Any] = {}
-    for name, shape in _shapes(spec).items():
+    for name, shape in expected_shapes(spec).items():
         if not isinstance(seen, Mapping) or name not in seen:
             raise SelectError(
                 f"the environment's observation has no {name!r}: it must be a dict with "
@@ -94,16 +94,6 @@ def observed(seen: Mapping[str, Any], spec: Spec) -> Observation:
                 f"by its action space, {spec}, it must be {shape}"
             )
     return Observation(**parts)
-
-
-def _shapes(spec: Spec) -> dict[str, tuple[int, ...]]:
-    return {
-        "items": (spec.num_items, spec.item_features),
-        "context": (spec.num_context, spec.context_features),
-        "present": (spec.num_items,),
-        "context_present": (spec.num_context,),
-        "legal": (spec.num_items, spec.num_commands),
-    }
 
 
 def _kind(name: str) -> Any:

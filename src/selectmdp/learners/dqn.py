@@ -169,7 +169,7 @@ class DQN:
 
     def cut(self, state: State, observation: Observation) -> State:
         """What was seen last has a row of its own."""
-        return state._replace(replay=jax.jit(jax.vmap(replay.cut))(state.replay, observation))
+        return state._replace(replay=_cut(state.replay, observation))
 
     def policy(self, state: State) -> Params:
         """The parameters as they are."""
@@ -202,3 +202,6 @@ class DQN:
 
     def _adam(self) -> optax.GradientTransformation:
         return optax.adam(self.settings.learning_rate, eps=self.settings.adam_epsilon)
+
+
+_cut = jax.jit(jax.vmap(replay.cut))  # once: a new one at every checkpoint would compile again
