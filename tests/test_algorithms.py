@@ -13,7 +13,7 @@ from worlds import Shelf, ShelfState
 
 from selectmdp import agent as agents
 from selectmdp import iterative, sharing
-from selectmdp.algorithms import ALGORITHMS, algorithm
+from selectmdp.algorithms import ALGORITHMS, Shape, algorithm
 from selectmdp.envs import Circle, PredatorPrey
 from selectmdp.learners.presets import PRESETS, preset
 from selectmdp.nets.base import count
@@ -30,7 +30,7 @@ PICKS = 2000
 
 
 def agent_of(name: str, env: Any = CIRCLE) -> agents.Agent:
-    return agents.make(name, env, channels=5, layers=1, hidden=(7,))
+    return agents.make(name, env, shape=Shape(5, 1, (7,)))
 
 
 @cache
@@ -52,7 +52,7 @@ def acting(name: str, env: Any = CIRCLE) -> Any:
 def picked(name: str, seen: Observation, epsilon: float, env: Any = CIRCLE) -> tuple[Action, Any]:
     kind = ALGORITHMS[name].sharing
     phase_map = sharing.as_array(sharing.first_map(kind, env.spec.num_select))
-    action, values = acting(name, env)(
+    action, values, *_ = acting(name, env)(
         params_of(name, env), phase_map, seen, jnp.asarray(epsilon, jnp.float32)
     )
     return jax.tree.map(np.asarray, action), np.asarray(values)
@@ -109,7 +109,7 @@ def test_an_unknown_algorithm_is_told_which_there_are() -> None:
 
 def test_an_unknown_preset_is_told_which_there_are() -> None:
     assert preset("paper") is PRESETS["paper"]
-    with pytest.raises(SelectError, match="preset 'quick' is none of paper"):
+    with pytest.raises(SelectError, match="preset 'quick' is none of fast, paper"):
         preset("quick")
 
 

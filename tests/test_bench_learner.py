@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from selectmdp import agent, iterative, sharing
+from selectmdp.algorithms import Shape
 from selectmdp.bench import learner
 from selectmdp.envs import Circle
 from selectmdp.types import Action, Observation, Transition
@@ -59,7 +60,7 @@ def test_all_phases_of_a_batch_are_what_one_state_and_phase_after_the_other_give
     name, num_context
 ):
     env = Circle(num_items=6, num_context=num_context, num_select=3)
-    here = agent.make(name, env, channels=4, hidden=(8,))
+    here = agent.make(name, env, shape=Shape(4, hidden=(8,)))
     params = _shaken(here.init(jax.random.key(0)))
     kind = here.algorithm.sharing
     phase_map = jnp.asarray((0, 0, 2) if kind == "progressive" else sharing.first_map(kind, 3))
@@ -86,7 +87,7 @@ def test_all_phases_of_a_batch_are_what_one_state_and_phase_after_the_other_give
 @pytest.mark.parametrize("name", ["isq-i", "isq-u", "eq-local", "vanilla"])
 def test_what_follows_is_the_next_phase_and_after_the_last_the_next_step(name, num_select):
     env = Circle(num_items=6, num_context=2, num_select=num_select)
-    here = agent.make(name, env, channels=4)
+    here = agent.make(name, env, shape=Shape(4))
     params = _shaken(here.init(jax.random.key(0)))
     phase_map = jnp.asarray(sharing.first_map(here.algorithm.sharing, num_select))
     batch = _batch(env)

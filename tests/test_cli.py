@@ -261,7 +261,7 @@ def test_parameters_grow_as_the_paper_says(capsys):
         (["train", "chess"], "task 'chess' is none of circle, predator-prey, and no Gymnasium id"),
         (["train", "CartPole-v1"], "the action space is Discrete"),
         (["train", "circle", "--algorithm", "best"], "algorithm 'best' is none of isq-i, isq-u"),
-        (["train", "circle", "--preset", "quick"], "preset 'quick' is none of paper"),
+        (["train", "circle", "--preset", "quick"], "preset 'quick' is none of fast, paper"),
         (["train", "circle", "--steps", "-5"], "steps=-5: must not be negative"),
         (["train", "circle", "--set", "pace=1"], "--set pace=1: give name=value, the names are"),
         (["train", "circle", "--set", "chunk=7"], "chunk=7: must divide target_period=1000"),

@@ -1,56 +1,48 @@
 """The paper's learner: its schedule, targets and splits by numbers, and what it learns, exactly."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache, partial
+from dataclasses import replace
+from functools import cache
 from itertools import product
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import probing
 import pytest
-from jax.experimental.compilation_cache import compilation_cache
+from probing import (
+    ALL_PROBES,
+    LEVELS,
+    NEAR,
+    furthest,
+    jit,
+    same,
+    share_of_the_best,
+    started,
+    trained,
+    values_by,
+)
 from worlds import Shelf, ShelfState
 
 from selectmdp import agent as agents
 from selectmdp import sharing, theory
-from selectmdp.engines import Compiled, Running, blank
+from selectmdp.engines import Compiled, blank
+from selectmdp.learners.base import Played
 from selectmdp.learners.dqn import DQN, State
 from selectmdp.settings import PaperSettings
 from selectmdp.theory import PROBES
 from selectmdp.types import Action, Observation, Transition
 
-jit = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})  # runs few times
+programs = probing.programs
 SHELF = Shelf(num_items=4, num_select=3)
 FEW = PaperSettings(
     channels=3, layers=1, batch_size=8, replay_capacity=40, target_period=50, chunk=10, num_envs=2
 )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Two engines that are equal compile once."""
-    with changed("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("programs"))):
-        compilation_cache.reset_cache()
-        yield
-    compilation_cache.reset_cache()
-
-
-@contextmanager
-def changed(name: str, value: Any) -> Iterator[None]:
-    """JAX configured in another way for a while."""
-    before = jax.config.values[name]
-    jax.config.update(name, value)
-    try:
-        yield
-    finally:
-        jax.config.update(name, before)
-
-
 def dqn(name: str, total_steps: int, env: Any = SHELF, settings: Any = FEW) -> DQN:
-    sizes = {"channels": settings.channels, "layers": settings.layers, "hidden": (8,)}
-    return DQN(agents.make(name, env, **sizes), settings, total_steps)
+    shape = replace(settings.shape, hidden=(8,))
+    return DQN(agents.make(name, env, shape=shape), settings, total_steps)
 
 
 def test_exploration_falls_from_1_to_a_tenth_as_in_five_million_steps() -> None:
@@ -174,10 +166,10 @@ update = jit(PARTS.update)
 FULL = [[1, 1, 1, 1]] * 2
 
 
-def shelf_batch(at: int) -> Transition:
+def shelf_batch(at: int) -> Played:
     """A step of each of two environments: [1, 2, …]."""
-    some = steps()
-    return jax.tree.map(lambda leaf: leaf[None, np.array([at % 2, (at + 1) % 2])], some)
+    both = np.array([at % 2, (at + 1) % 2])
+    return Played(jax.tree.map(lambda leaf: leaf[None, both], steps()), (), None)
 
 
 @cache
@@ -201,11 +193,6 @@ def warm() -> State:
 def rows_of(tree: Any) -> list[Any]:
     """Every array that has a row for each of the three sets."""
     return [np.asarray(leaf) for leaf in jax.tree.leaves(tree) if leaf.ndim > 0]
-
-
-def same(left: Any, right: Any) -> bool:
-    pairs = zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True)
-    return all(np.array_equal(one, other) for one, other in pairs)
 
 
 def test_before_the_replay_is_warm_steps_are_stored_and_nothing_is_learned() -> None:
@@ -307,10 +294,10 @@ def test_a_batch_that_is_learned_from_in_slices_makes_the_same_step(
 def test_environments_side_by_side_explore_each_for_itself() -> None:
     keys = jax.random.split(jax.random.key(0), 200)
     act = jit(jax.vmap(PARTS.act, in_axes=(0, None, None, None)))
-    first = act(keys, start(), shelves(FULL), jnp.asarray(0)).items[:, :, 0]
+    first = act(keys, start(), shelves(FULL), jnp.asarray(0))[0].items[:, :, 0]
     assert first.shape == (200, 2)
     assert 20 < int((first[:, 0] == first[:, 1]).sum()) < 90  # a quarter of 200
-    greedy = act(keys, start(), shelves(FULL), jnp.asarray(400)).items[:, :, 0]
+    greedy = act(keys, start(), shelves(FULL), jnp.asarray(400))[0].items[:, :, 0]
     most = np.bincount(np.asarray(greedy).ravel(), minlength=4).max()
     assert most > 0.85 * 400  # all but ¾ of a tenth
 
@@ -323,69 +310,6 @@ def test_an_episode_that_is_broken_off_has_a_row_for_what_was_seen_last() -> Non
     assert not after.replay.step[jnp.arange(2), newest].any()
 
 
-class AllProbes:
-    """The probes as one world of eight states, so that a learner compiles once for all of them.
-
-    An item shows its probe beside its features; what a probe does not have is absent, not legal
-    or 0. Each probe keeps its own γ: a step gives it as a share of the learner's 0.9.
-    """
-
-    time_limit = 10
-
-    def __init__(self) -> None:
-        self.probes = {name: make() for name, make in PROBES.items()}
-        self.places = [
-            (name, state) for name, probe in self.probes.items() for state in states_of(probe)
-        ]
-        items, context = np.zeros((8, 4, 3 + 5)), np.zeros((8, 1, 1))
-        present, legal = np.zeros((8, 4), bool), np.zeros((8, 4, 2), bool)
-        for place, (name, state) in enumerate(self.places):
-            world = self.probes[name].world
-            num_items, features, num_context = (
-                world.items[state].shape + world.context[state].shape[:1]
-            )
-            items[place, :num_items, :features] = world.items[state]
-            items[place, :, 3 + list(PROBES).index(name)] = 1.0
-            context[place, :num_context] = world.context[state]
-            present[place, :num_items] = world.present[state]
-            legal[place, :num_items, : world.spec.num_commands] = world.legal[state]
-        given = {"num_commands": 2, "context": context, "present": present, "legal": legal}
-        self.world = theory.tabulate(self.rule, items, 2, **given)
-        self.spec, self.reset, self.observe = self.world.spec, self.world.reset, self.world.observe
-        gammas = [self.probes[name].gamma for name, _ in self.places]
-        self.shares = np.array(gammas, np.float32) / np.float32(0.9)
-
-    def rule(self, place: int, picks: theory.Picks) -> tuple[float, Any]:
-        name, state = self.places[place]
-        world = self.probes[name].world
-        joint = world.joint.index(picks)
-        following = np.zeros(8)
-        first = self.places.index((name, 0))
-        following[first : first + world.num_states] = world.transitions[state, joint]
-        return world.rewards[state, joint], following
-
-    def step(self, key: Any, state: Any, action: Action) -> tuple[Any, Any, Any]:
-        following, reward, _ = self.world.step(key, state, action)
-        return following, reward, jnp.asarray(self.shares)[state]
-
-    def answers(self, name: str, gamma: float | None = None) -> list[tuple[int, Any, Any]]:
-        """(state, picks so far, Q-values) of a probe, at its own γ or at another."""
-        probe = self.probes[name]
-        answers = probe.answers
-        if gamma is not None:
-            found = theory.solve(probe.world, gamma)
-            answers = [one._replace(values=found.phase_q(one.state, one.picks)) for one in answers]
-        return [
-            (self.places.index((name, one.state)), one.picks, np.asarray(one.values))
-            for one in answers
-        ]
-
-
-def states_of(probe: theory.Probe) -> range:
-    return range(probe.world.num_states)
-
-
-ALL_PROBES = AllProbes()
 LEARNS = PaperSettings(
     channels=32,
     layers=1,
@@ -400,18 +324,6 @@ LEARNS = PaperSettings(
 )
 
 
-def started(engine: Compiled) -> Running:
-    """A fresh run; what runs once is compiled in haste."""
-    with changed("jax_disable_most_optimizations", True):
-        return engine.start()
-
-
-def trained(engine: Compiled, running: Running, chunks: int) -> Running:
-    for _ in range(chunks):
-        running, _ = engine.run(running)
-    return running
-
-
 @cache
 def on_probes(name: str) -> tuple[Compiled, Any, State]:
     """An engine, its parameters after ten chunks, and the learner after 8,000 steps."""
@@ -423,48 +335,24 @@ def on_probes(name: str) -> tuple[Compiled, Any, State]:
 
 @cache
 def probe_values(name: str) -> Any:
-    """(state, items, commands, phase) → values, by what an algorithm learned."""
     engine, _, state = on_probes(name)
-
-    def values(place: Any, picks: Action, phase: Any) -> Any:
-        own = sharing.of_phase(state.params, state.phase_map, phase)
-        return engine.learner.agent.network.values(own, ALL_PROBES.observe(place), picks)
-
-    return jit(values)
-
-
-def furthest(name: str, probe: str, gamma: float | None = None) -> float:
-    """The largest error of a learned Q-value, as a share of the probe's largest Q-value."""
-    errors, largest = [], 0.0
-    for place, picks, expected in ALL_PROBES.answers(probe, gamma):
-        items, commands = np.full(2, -1, np.int32), np.zeros(2, np.int32)
-        for phase, pick in enumerate(picks):
-            items[phase], commands[phase] = pick
-        values = np.asarray(probe_values(name)(place, Action(items, commands), len(picks)))
-        legal = np.isfinite(expected)
-        rows, columns = expected.shape
-        errors.append(np.abs(values[:rows, :columns] - expected)[legal].max())
-        largest = max(largest, np.abs(expected[legal]).max())
-    return float(max(errors) / largest)
+    return values_by(engine.learner.agent, state.params, state.phase_map)
 
 
 # Of the other algorithms vanilla and sorting can hold all probes. eq can hold all but `worth` and
 # `short`, in which an item looks alike in two states and is worth more in one of them; eq-local and
 # idqn, which do not know the picks, and rsq, whose items are random, only `constant`.
-NEAR = 0.12
-
-
 @pytest.mark.parametrize("name", ["isq-i", "isq-u", "isq-p"])
 def test_the_q_values_of_every_probe_are_reached(name: str) -> None:
     for probe in PROBES:
-        assert furthest(name, probe) < NEAR, probe
+        assert furthest(probe_values(name), probe) < NEAR, probe
 
 
 def test_myopic_reaches_the_q_values_without_a_future() -> None:
     """So it is right in no probe: in all of them the future counts."""
     for probe in PROBES:
-        assert furthest("myopic", probe, gamma=0.0) < NEAR, probe
-        assert furthest("myopic", probe) > 0.3, probe
+        assert furthest(probe_values("myopic"), probe, gamma=0.0) < NEAR, probe
+        assert furthest(probe_values("myopic"), probe) > 0.3, probe
 
 
 def test_episodes_end_by_their_time_limit_and_what_was_seen_last_is_of_the_same_episode() -> None:
@@ -492,9 +380,6 @@ def test_the_same_seed_gives_the_same_parameters_and_another_seed_others() -> No
     assert not same(trained(engine, other, 10).learner.params, early)
 
 
-LEVELS = theory.level_world(7)
-
-
 @cache
 def shares_of_the_best(name: str) -> list[float]:
     """What policies earn in a tiny world after 2,000 and 4,000 of 4,000 steps; the best is 1."""
@@ -504,8 +389,7 @@ def shares_of_the_best(name: str) -> list[float]:
     for _ in range(2):
         running = trained(engine, running, 20)
         learned = running.learner.params, running.learner.phase_map
-        act = partial(learner.agent.actor(LEVELS), learned)
-        shares.append(theory.optimality(LEVELS, theory.table_of(LEVELS, act), 0.9))
+        shares.append(share_of_the_best(learner.agent, learned))
     return shares
 
 

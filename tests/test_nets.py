@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from selectmdp.nets.base import count, leaky
 from selectmdp.nets.dense import Dense, by_features, largest_first
 from selectmdp.nets.isq import ISQ
+from selectmdp.nets.pairwise import Pairwise
 from selectmdp.nets.per_item import PerItem
 from selectmdp.spec import SelectError, Spec
 from selectmdp.types import Action, Observation
@@ -26,7 +27,14 @@ NETWORKS = {
     "eq-local": ISQ(6, 2, ()),
     "of other means": ISQ(6, 2, ("context", "unselected")),
     "idqn": ISQ(6, 2, selected=False),
+    "pairs": Pairwise(6),
+    "pairs as they are": Pairwise(6, normalises=False),
+    "pairs, eq": Pairwise(6, sources=("selected", "context")),
+    "pairs, eq-local": Pairwise(6, sources=()),
+    "pairs, of other sets": Pairwise(6, sources=("context", "unselected")),
+    "pairs, idqn": Pairwise(6, selected=False),
 }
+PAIRS = [name for name in NETWORKS if name.startswith("pairs")]
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 
 seeds = st.integers(0, 2**31 - 1)
@@ -93,7 +101,51 @@ def permuted(seen: Observation, picks: Action, order: Any) -> tuple[Observation,
     return moved, picks._replace(items=np.where(picks.items >= 0, place[picks.items], -1))
 
 
-def by_hand(network: ISQ, params: Any, seen: Observation, picks: Action) -> Any:
+def by_hand(network: Any, params: Any, seen: Observation, picks: Action) -> Any:
+    """The items that are left and their values, in loops and float64."""
+    params = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), params)
+    rule = pairs_by_hand if isinstance(network, Pairwise) else appendix_a
+    return rule(network, params, seen, picks)
+
+
+def pairs_by_hand(network: Pairwise, params: Any, seen: Observation, picks: Action) -> Any:
+    """Every item alone, beside each pick, beside each thing of the context, and the mean."""
+    items, one_hot = seen.items.astype(np.float64), np.eye(seen.legal.shape[1])
+    chosen = [int(item) for item in picks.items if item >= 0]
+    hidden = chosen if network.selected else []
+    left = [i for i in range(len(items)) if seen.present[i] and i not in hidden]
+
+    def bent(x: Any) -> Any:
+        return np.where(x > 0, x, 0.1 * x)
+
+    def layer(affine: Any, x: Any) -> Any:
+        return x @ affine["weight"] + affine["bias"]
+
+    pairs = zip(chosen, picks.commands, strict=False)
+    others = {
+        "selected": [np.concatenate([items[i], one_hot[c]]) for i, c in pairs],
+        "context": [
+            row for row, there in zip(seen.context, seen.context_present, strict=True) if there
+        ],
+    }
+    expected = []
+    for i in left:
+        x = layer(params["join"], bent(layer(params["encode"], items[i])))
+        for name in ("selected", "context"):
+            for other in others[name] if name in params else ():
+                part = params[name]
+                met = bent(items[i] @ part["meets"] + layer(part["other"], other))
+                x = x + bent(layer(part["deepen"], met)) @ part["join"]
+        if "mean" in params:
+            mean = np.mean([bent(layer(params["encode"], items[j])) for j in left], axis=0)
+            x = x + bent(layer(params["mean"]["deepen"], mean)) @ params["mean"]["join"]
+        if network.normalises:
+            x = (x - x.mean()) / np.sqrt(x.var() + 1e-5)
+        expected.append(layer(params["out"], bent(layer(params["mix"], bent(x)))))
+    return left, np.array(expected)
+
+
+def appendix_a(network: ISQ, params: Any, seen: Observation, picks: Action) -> Any:
     """Appendix A in loops and float64: own weight, one weight for each set's mean, a bias."""
     items, commands = seen.items.astype(np.float64), picks.commands
     chosen = [int(item) for item in picks.items if item >= 0]
@@ -111,9 +163,7 @@ def by_hand(network: ISQ, params: Any, seen: Observation, picks: Action) -> Any:
     def layer(weights: Any, rows: Any, slope: float) -> Any:
         made = {}
         for name, affine in weights.items():
-            own, means, bias = (
-                np.asarray(affine[part], np.float64) for part in ("own", "means", "bias")
-            )
+            own, means, bias = (affine[part] for part in ("own", "means", "bias"))
             made[name] = []
             for row in rows[name]:
                 out, start = row @ own + bias, 0
@@ -135,7 +185,7 @@ def by_hand(network: ISQ, params: Any, seen: Observation, picks: Action) -> Any:
 
 
 @given(name=names, seed=seeds, num_picked=picked_counts)
-def test_values_are_those_of_appendix_a_in_loops(name: str, seed: int, num_picked: int) -> None:
+def test_values_are_those_made_by_hand_in_loops(name: str, seed: int, num_picked: int) -> None:
     network = NETWORKS[name]
     seen, picks = scene(seed, num_picked)
     params = params_of(network)
@@ -145,8 +195,9 @@ def test_values_are_those_of_appendix_a_in_loops(name: str, seed: int, num_picke
     np.testing.assert_allclose(values[rows], expected, **CLOSE)
 
 
-def test_a_network_for_a_world_without_context_is_appendix_a_of_two_sets() -> None:
-    network, spec = NETWORKS["isq"], Spec(5, 3, 0, 1, 3, 2)
+@pytest.mark.parametrize("name", ["isq", "pairs"])
+def test_a_network_for_a_world_without_context_has_two_sets(name: str) -> None:
+    network, spec = NETWORKS[name], Spec(5, 3, 0, 1, 3, 2)
     params = params_of(network, spec)
     for seed, num_picked in ((0, 0), (1, 1), (2, 3)):
         seen, picks = scene(seed, num_picked, spec)
@@ -227,8 +278,9 @@ def test_absent_items_can_as_well_be_left_out(name: str, seed: int, num_picked: 
     np.testing.assert_allclose(got[place[rows]], values(params, seen, picks)[rows], **CLOSE)
 
 
-def test_parameters_of_five_items_serve_two_hundred_and_ten_picks() -> None:
-    network = NETWORKS["isq"]
+@pytest.mark.parametrize("name", ["isq", "pairs"])
+def test_parameters_of_five_items_serve_two_hundred_and_ten_picks(name: str) -> None:
+    network = NETWORKS[name]
     seen, picks = scene(3, 9, Spec(200, 3, 7, 2, 10, 2))
     params = params_of(network)
     rows, expected = by_hand(network, params, seen, picks)
@@ -249,6 +301,31 @@ def test_the_value_of_a_pair_is_that_among_all_values(
         for command in range(2):
             one = value_of(network)(params, seen, picks, item, command)
             np.testing.assert_allclose(one, values[item, command], **CLOSE)
+
+
+@given(name=st.sampled_from(PAIRS), seed=seeds, num_picked=picked_counts)
+def test_values_after_picks_one_by_one_are_those_after_all_of_them(
+    name: str, seed: int, num_picked: int
+) -> None:
+    network, params = NETWORKS[name], params_of(NETWORKS[name])
+    seen, picks = scene(seed, num_picked)
+    rows = open_rows(seen, picks)
+    expected = values_of(network)(params, seen, picks)
+    np.testing.assert_allclose(
+        step_by_step(network)(params, seen, picks)[rows], expected[rows], **CLOSE
+    )
+
+
+@cache
+def step_by_step(network: Pairwise) -> Any:
+    def values(params: Any, seen: Observation, picks: Action) -> Any:
+        begun = network.begin(params, seen)
+        for place in range(3):
+            pick = picks.items[place], picks.commands[place]
+            begun = network.extend(params, begun, seen, *pick)
+        return network.read(params, begun)
+
+    return jit(values)
 
 
 def moved_by(network: Any, change: Any, num_picked: int = 1) -> float:
@@ -289,6 +366,11 @@ def itself(seen: Observation) -> Observation:
         ("eq-local", (False, False, False)),
         ("of other means", (True, False, True)),
         ("idqn", (True, True, True)),  # there a picked item is one of all items
+        ("pairs", (True, True, True)),
+        ("pairs, eq", (False, True, True)),
+        ("pairs, eq-local", (False, False, False)),
+        ("pairs, of other sets", (True, False, True)),
+        ("pairs, idqn", (True, True, True)),
     ],
 )
 def test_an_item_sees_other_unselected_and_selected_items_and_context_or_not(
@@ -304,7 +386,9 @@ def test_an_item_sees_other_unselected_and_selected_items_and_context_or_not(
 def test_idqn_does_not_know_the_picks_and_isq_does() -> None:
     seen, _ = scene(5, 0, absent=False)
     none, one, other = picks_of([], []), picks_of([3], [0]), picks_of([3, 1], [1, 0])
-    for name, same in (("idqn", True), ("isq", False), ("eq", False), ("eq-local", True)):
+    known = {"idqn": True, "isq": False, "eq": False, "eq-local": True}
+    known |= {"pairs": False, "pairs, eq": False, "pairs, eq-local": True, "pairs, idqn": True}
+    for name, same in known.items():
         values = [
             values_of(NETWORKS[name])(params_of(NETWORKS[name]), seen, picks)[0]
             for picks in (none, one, other)
@@ -313,15 +397,17 @@ def test_idqn_does_not_know_the_picks_and_isq_does() -> None:
         assert bool((values[1] == values[2]).all()) == same
 
 
-def test_isq_knows_the_command_of_a_pick() -> None:
-    network, (seen, _) = NETWORKS["isq"], scene(5, 0)
+@pytest.mark.parametrize("name", ["isq", "pairs"])
+def test_the_command_of_a_pick_is_known(name: str) -> None:
+    network, (seen, _) = NETWORKS[name], scene(5, 0)
     values, params = values_of(network), params_of(network)
     apart = values(params, seen, picks_of([3], [0])) - values(params, seen, picks_of([3], [1]))
     assert np.abs(apart[0]).min() > 1e-3
 
 
-def test_gradients_are_finite_where_a_set_is_empty() -> None:
-    network = NETWORKS["isq"]
+@pytest.mark.parametrize("name", ["isq", "pairs"])
+def test_gradients_are_finite_where_a_set_is_empty(name: str) -> None:
+    network = NETWORKS[name]
     seen, picks = scene(0, 0)
     seen = seen._replace(context_present=np.zeros(2, bool))
     gradient = jit(jax.grad(lambda *given: network.values(*given).sum()))
@@ -454,8 +540,11 @@ def test_items_are_sorted_by_their_features_in_order_largest_first_absent_last()
     assert largest_first(lambda seen: seen.items[:, 1])(seen).tolist() == [2, 0, 1, 3]
 
 
-def test_isq_serves_other_numbers_of_items_context_and_picks_but_no_other_features() -> None:
-    network = NETWORKS["isq"]
+@pytest.mark.parametrize("name", ["isq", "pairs"])
+def test_other_numbers_of_items_context_and_picks_are_served_but_no_other_features(
+    name: str,
+) -> None:
+    network = NETWORKS[name]
     network.check(SPEC, Spec(200, 3, 9, 2, 40, 2))
     network.check(SPEC, Spec(3, 3, 0, 2, 1, 2))
     for shown, name in (

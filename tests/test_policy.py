@@ -14,6 +14,7 @@ from worlds import Shelf
 
 import selectmdp as sm
 from selectmdp import agent, checkpoint
+from selectmdp.algorithms import Shape
 from selectmdp.checkpoint import CheckpointError
 from selectmdp.policy import Policy
 from selectmdp.spec import SelectError
@@ -178,7 +179,7 @@ def test_another_number_of_picks_is_as_if_those_phases_had_been_trained(policy: 
     assert picks.extrapolates
     assert len(set(picks.items.tolist())) == 5
     params = jax.tree.map(lambda leaf: leaf[np.array([0, 0, 1, 2, 2])], policy.params)
-    five = agent.make("isq-i", sm.Circle(num_items=6, num_select=5), channels=8)
+    five = agent.make("isq-i", sm.Circle(num_items=6, num_select=5), shape=Shape(8))
     wanted = Policy(five, params, tuple(range(5)), {}).select(items, q_values=True)
     assert not wanted.extrapolates
     assert picks.items.tolist() == wanted.items.tolist()

@@ -14,7 +14,7 @@ from worlds import Shelf, ShelfState
 
 from selectmdp import agent as agents
 from selectmdp import iterative, sharing, td
-from selectmdp.algorithms import ALGORITHMS
+from selectmdp.algorithms import ALGORITHMS, Shape
 from selectmdp.envs import Circle
 from selectmdp.td import Following, Rule
 from selectmdp.types import Action, Observation, Transition
@@ -240,7 +240,7 @@ def learner_of(case: str) -> tuple[agents.Agent, Any, tuple[int, ...], Transitio
     env = {"shelf": SHELF, "circle": CIRCLE, "single": SINGLE}[world]
     steps = shelf_steps() if world == "shelf" else circle_steps(env.num_select)
     channels = 6 if world == "shelf" else 9  # few and many features are multiplied in two ways
-    agent = agents.make(name, env, channels=channels, layers=2, hidden=(8,))
+    agent = agents.make(name, env, shape=Shape(channels, 2, (8,)))
     rng = np.random.default_rng(1)
     params = jax.tree.map(
         lambda leaf: (0.5 * rng.normal(size=leaf.shape)).astype(np.float32),
@@ -282,7 +282,7 @@ def test_phases_in_a_batch_are_worth_what_they_are_one_by_one(case: str) -> None
 
 
 def test_what_earlier_picks_forbid_is_not_legal_in_later_phases() -> None:
-    agent = agents.make("isq-u", SHELF, channels=2, layers=1)
+    agent = agents.make("isq-u", SHELF, shape=Shape(2, 1))
     params = jax.tree.map(
         lambda leaf: jnp.zeros(leaf.shape), jax.eval_shape(agent.init, jax.random.key(0))
     )

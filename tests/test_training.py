@@ -367,7 +367,7 @@ def test_without_a_run_there_is_nothing_to_resume(out: str | None) -> None:
         (3, {}, "task=3: give a name, a world, or a function that makes one"),
         ("circle", {"algorithm": "best"}, "algorithm 'best' is none of isq-i, isq-u, isq-p"),
         ("circle", {"algorithm": ["isq-u"]}, "algorithm=['isq-u']: give its name"),
-        ("circle", {"preset": "quick"}, "preset 'quick' is none of paper"),
+        ("circle", {"preset": "quick"}, "preset 'quick' is none of fast, paper"),
         ("circle", {"steps": 0}, "steps=0: must be at least 1"),
         ("circle", {"steps": -1}, "steps=-1: must not be negative"),
         ("circle", {"steps": 1e5}, "steps=100000.0: must be a whole number, not float"),

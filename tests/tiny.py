@@ -25,6 +25,7 @@ from safetensors.numpy import load_file
 
 import selectmdp as sm
 from selectmdp import agent, worlds
+from selectmdp.algorithms import Shape
 from selectmdp.config import TrainConfig
 from selectmdp.policy import Policy
 from selectmdp.runlog import read_rows
@@ -93,6 +94,7 @@ SETTINGS: dict[str, Any] = {
     "channels": 8,
 }
 RUN: dict[str, Any] = {
+    "preset": "paper",
     "algorithm": "isq-p",
     "steps": 400,
     "evaluations": 4,
@@ -117,7 +119,7 @@ def finished() -> Path:
 
 def untrained(name: str, env: Any) -> Policy:
     """A policy whose parameters are any numbers."""
-    made = agent.make(name, env, channels=8, hidden=(16,))
+    made = agent.make(name, env, shape=Shape(8, hidden=(16,)))
     rng = np.random.default_rng(1)
     params = jax.tree.map(
         lambda leaf: jnp.asarray(rng.normal(0.0, 0.4, leaf.shape), jnp.float32),

@@ -5,7 +5,7 @@ Learners, policies and evaluation all go through it, so that a pick is made in o
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,9 +14,20 @@ from jaxtyping import Array, Bool, Float, Int, Key, Shaped
 from selectmdp import algorithms, draws, iterative, sharing, td
 from selectmdp.envs.base import offers
 from selectmdp.iterative import LegalAfter, Selection
-from selectmdp.nets.base import Network, Params, StackedNetwork
+from selectmdp.nets.base import IncrementalNetwork, Network, Params, StackedNetwork
 from selectmdp.spec import Spec
 from selectmdp.types import Action, Observation, Transition
+
+
+class Acted(NamedTuple):
+    """K picks, and what they were taken from."""
+
+    action: Action
+    values: Float[Array, "K N C"]
+    worth: Float[Array, " K"]
+    """What each phase promised before its pick, by the algorithm's rule; IDQN's has no such."""
+    greedy: Bool[Array, " K"]
+    """False: the pick explored."""
 
 
 @dataclass(frozen=True)
@@ -56,29 +67,40 @@ class Agent:
         phase_map: Int[Array, " K"],
         observation: Observation,
         epsilon: Float[Array, ""] | float = 0.0,
-    ) -> tuple[Action, Float[Array, "K N C"]]:
-        """K picks, each ε-greedy with ε drawn anew, and the values they were taken from."""
+    ) -> Acted:
+        """K picks, each ε-greedy with ε drawn anew."""
+        single, by_picks = _first(params), None
+        if isinstance(self.network, IncrementalNetwork) and not _many(params):
+            by_picks = self.network
 
-        def phase(selection: Selection, numbers: Float[Array, " 3"]) -> tuple[Selection, Any]:
+        def phase(carry: tuple[Selection, Any], numbers: Float[Array, " 3"]) -> tuple[Any, Acted]:
+            selection, begun = carry
             mask = self.open_pairs(observation, selection)
             possible = mask.any()
+            if by_picks is not None:
+                values = by_picks.read(single, begun)
+            else:
+                own = sharing.of_phase(params, phase_map, selection.phase)
+                values = self.network.values(own, observation, selection.picks)
+            worth = self.algorithm.rule.value(values, mask, jnp.zeros((), jnp.int32))
             if self.algorithm.random_item:
                 drawn, _ = iterative.random_pair(numbers[0], mask.any(axis=1, keepdims=True))
                 mask = mask & (jnp.arange(mask.shape[0]) == drawn)[:, None]
-            own = sharing.of_phase(params, phase_map, selection.phase)
-            values = self.network.values(own, observation, selection.picks)
             explores = numbers[1] < epsilon
             best = iterative.best_pair(values, mask)
             other = iterative.random_pair(numbers[2], mask)
             item, command = (jnp.where(explores, *pair) for pair in zip(other, best, strict=True))
             item = jnp.where(possible, item, -1).astype(jnp.int32)
             command = jnp.where(possible, command, 0).astype(jnp.int32)
-            return iterative.choose(selection, item, command), (Action(item, command), values)
+            if by_picks is not None:
+                begun = by_picks.extend(single, begun, observation, item, command)
+            acted = Acted(Action(item, command), values, worth, ~explores)
+            return (iterative.choose(selection, item, command), begun), acted
 
         num_select = phase_map.shape[0]
         numbers = draws.uniform(key, (num_select, 3))
-        _, (action, values) = jax.lax.scan(phase, iterative.empty(num_select), numbers)
-        return action, values
+        begun = None if by_picks is None else by_picks.begin(single, observation)
+        return jax.lax.scan(phase, (iterative.empty(num_select), begun), numbers)[1]
 
     def actor(self, env: Any) -> Callable[..., Action]:
         """((parameters, phase map), key, state, observation) → the greedy picks in a world.
@@ -95,7 +117,7 @@ class Agent:
             observation: Observation,
         ) -> Action:
             del state
-            return here.act(key, *learned, observation)[0]
+            return here.act(key, *learned, observation).action
 
         return act
 
@@ -107,13 +129,17 @@ class Agent:
         action: Action,
     ) -> Float[Array, "K B"]:
         """The value of each pick that was made, in a batch [B] of steps: all phases at once."""
-        num_select = action.items.shape[1]
-        seen = jax.tree.map(lambda leaf: jnp.stack([leaf] * num_select), observation)
         picks, pick = _before(action).picks, jax.tree.map(lambda leaf: leaf.T, action)
         own = self._of_phases(params, phase_map)
         if isinstance(self.network, StackedNetwork):
+            num_select = action.items.shape[1]
+            seen = jax.tree.map(lambda leaf: jnp.stack([leaf] * num_select), observation)
             return self.network.stacked_value(own, seen, picks, pick)
-        return _over_phases(self.network.value, own, seen, picks, *pick)
+        # Phases inside states: what a network makes of the observation alone is made once.
+        sets, own = (0, own) if _many(own) else (None, _first(own))
+        phases = jax.vmap(self.network.value, in_axes=(sets, None, 0, 0, 0))
+        states = jax.vmap(phases, in_axes=(None, 0, 1, 1, 1), out_axes=1)
+        return states(own, observation, picks, *pick)
 
     def following(
         self, params: Params, phase_map: Int[Array, " K"], transition: Transition
@@ -138,6 +164,16 @@ class Agent:
             values = _over_phases(self.network.values, own, seen, selections.picks)
         return td.Following(_as_slots(values), _as_slots(legal))
 
+    def first_worth(
+        self, params: Params, phase_map: Int[Array, " K"], observation: Observation
+    ) -> Float[Array, ""]:
+        """What an observation promises before its first pick."""
+        selection = iterative.empty(phase_map.shape[0])
+        own = sharing.of_phase(params, phase_map, selection.phase)
+        values = self.network.values(own, observation, selection.picks)
+        mask = self.open_pairs(observation, selection)
+        return self.algorithm.rule.value(values, mask, selection.phase)
+
     def states_at_once(self) -> int | None:
         """How many steps of a batch are best learned from together; None: all."""
         if isinstance(self.network, StackedNetwork):
@@ -156,13 +192,11 @@ def make(
     name: str,
     env: Any,
     *,
-    channels: int = 48,
-    layers: int = 2,
-    hidden: tuple[int, ...] = (),
+    shape: algorithms.Shape = algorithms.Shape(),  # noqa: B008 - it does not change
 ) -> Agent:
     """The agent of an algorithm on a world."""
     row = algorithms.algorithm(name)
-    network = algorithms.network(name, env, channels=channels, layers=layers, hidden=hidden)
+    network = algorithms.network(name, env, shape)
     commands = None
     if row.commands is not None:
         commands = tuple(command in row.commands for command in env.command_names)
@@ -178,10 +212,19 @@ def _before(action: Action) -> Selection:
 def _over_phases(function: Any, params: Params, *batched: Any) -> Any:
     """`function` of each phase's own set, over arguments [K, B, …]."""
     over_batch = jax.vmap(function, in_axes=(None, *[0] * len(batched)))
-    if jax.tree.leaves(params)[0].shape[0] == 1:  # one set: the phases are a longer batch
-        single = jax.tree.map(lambda leaf: leaf[0], params)
-        return jax.vmap(over_batch, in_axes=(None, *[0] * len(batched)))(single, *batched)
-    return jax.vmap(over_batch)(params, *batched)
+    if _many(params):
+        return jax.vmap(over_batch)(params, *batched)
+    # One set: the phases are a longer batch.
+    return jax.vmap(over_batch, in_axes=(None, *[0] * len(batched)))(_first(params), *batched)
+
+
+def _many(params: Params) -> bool:
+    """Whether there is more than one parameter set."""
+    return bool(jax.tree.leaves(params)[0].shape[0] > 1)
+
+
+def _first(params: Params) -> Params:
+    return jax.tree.map(lambda leaf: leaf[0], params)
 
 
 def _as_slots(phases: Shaped[Array, "K B N C"]) -> Shaped[Array, "B K N C"]:

@@ -12,6 +12,7 @@ from selectmdp.envs.base import offers
 from selectmdp.nets.base import Network
 from selectmdp.nets.dense import Dense, by_features, largest_first
 from selectmdp.nets.isq import ISQ, SOURCES, Source
+from selectmdp.nets.pairwise import Pairwise
 from selectmdp.nets.per_item import PerItem
 from selectmdp.sharing import Sharing
 from selectmdp.spec import SelectError
@@ -82,7 +83,22 @@ def algorithm(name: str) -> Algorithm:
     return ALGORITHMS[name]
 
 
-def network(name: str, env: Any, *, channels: int, layers: int, hidden: tuple[int, ...]) -> Network:
+@dataclass(frozen=True)
+class Shape:
+    """How large a network is, and of which kind where the algorithm leaves it open."""
+
+    channels: int = 48
+    layers: int = 2
+    """φ layers of the paper's network."""
+    hidden: tuple[int, ...] = ()
+    """Hidden widths of a dense network; none: two of 6 × its input."""
+    pairs: bool = False
+    """Items meet picks and context in pairs, instead of the paper's network."""
+    layer_norm: bool = True
+    """Of the network of pairs."""
+
+
+def network(name: str, env: Any, shape: Shape) -> Network:
     """The network of an algorithm on a world; a world that it cannot serve is refused."""
     row = algorithm(name)
     if row.commands is not None:
@@ -97,6 +113,8 @@ def network(name: str, env: Any, *, channels: int, layers: int, hidden: tuple[in
     if row.dense:
         sort_key = offers(env, "sort_key")
         order = by_features if sort_key is None else largest_first(sort_key)
-        return Dense(hidden, order if row.sorts else None)
-    isq = ISQ(channels, layers, row.sources, row.selected)
-    return PerItem(isq) if row.per_item else isq
+        return Dense(shape.hidden, order if row.sorts else None)
+    made: Network = ISQ(shape.channels, shape.layers, row.sources, row.selected)
+    if shape.pairs:
+        made = Pairwise(shape.channels, shape.layer_norm, row.sources, row.selected)
+    return PerItem(made) if row.per_item else made

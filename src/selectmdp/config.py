@@ -5,6 +5,7 @@ import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ class TrainConfig:
     steps: int
     """T, environment steps; rounded up to whole chunks."""
     seed: int
+    minutes: float | None = None
+    """For how long the steps were chosen, by the speed measured before the first."""
     evaluations: int = 20
     """How often the policy is evaluated on the way."""
     episodes: int = 20
@@ -43,6 +46,8 @@ class TrainConfig:
         algorithm(self.algorithm)
         settings = with_changes(preset(self.preset).settings, self.settings)
         checked: dict[str, Any] = {"chunk": settings.chunk, "seed": check_seed(self.seed)}
+        if self.minutes is not None:
+            checked["minutes"] = check_minutes(self.minutes)
         for name in ("steps", "evaluations", "episodes"):
             checked[name] = check_count(name, getattr(self, name))
             if checked[name] < 1:
@@ -110,6 +115,16 @@ def plain(name: str, value: Any) -> Any:
 def whole_chunks(steps: int, chunk: int) -> int:
     """A number of steps, rounded up."""
     return -(-steps // chunk) * chunk
+
+
+def check_minutes(minutes: object) -> float:
+    """A time to train for."""
+    if isinstance(minutes, bool) or not isinstance(minutes, Real):
+        raise SelectError(f"minutes={minutes!r}: must be a number")
+    number = float(minutes)
+    if not 0.0 < number < math.inf:
+        raise SelectError(f"minutes={minutes}: must be more than 0 and finite")
+    return number
 
 
 def versions() -> dict[str, str]:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
 from selectmdp.envs.base import offers
-from selectmdp.learners.base import Learner
+from selectmdp.learners.base import Learner, Played
 from selectmdp.types import Action, Observation, Transition
 
 
@@ -113,9 +113,9 @@ class Compiled:
         def one_round(running: Running, _: None) -> tuple[Running, tuple[Array, Array, Array]]:
             key, learn_key, play_key = jax.random.split(running.key, 3)
             play_keys = jax.random.split(play_key, self.learner.rollout)
-            running, (steps, rewards) = jax.lax.scan(self._step, running, play_keys)
+            running, (played, rewards) = jax.lax.scan(self._step, running, play_keys)
             step = running.step + per_round
-            learner, loss, updated = self.learner.learn(learn_key, running.learner, steps, step)
+            learner, loss, updated = self.learner.learn(learn_key, running.learner, played, step)
             running = running._replace(key=key, step=step, learner=learner)
             return running, (rewards.mean(), loss, updated)
 
@@ -129,15 +129,17 @@ class Compiled:
 
     def _step(
         self, running: Running, key: Key[Array, ""]
-    ) -> tuple[Running, tuple[Transition, Float[Array, " E"]]]:
+    ) -> tuple[Running, tuple[Played, Float[Array, " E"]]]:
         """One step of every environment; where an episode ends, the next begins."""
         act_key, env_key, reset_key = jax.random.split(key, 3)
         num_envs = self.learner.num_envs
         observation = jax.vmap(self.env.observe)(running.worlds)
-        action = self.learner.act(act_key, running.learner, observation, running.step)
-        worlds, reward, alive = jax.vmap(self.env.step)(
-            jax.random.split(env_key, num_envs), running.worlds, action
-        )
+        action, aside = self.learner.act(act_key, running.learner, observation, running.step)
+        env_keys = jax.random.split(env_key, num_envs)
+        worlds, reward, alive = jax.vmap(self.env.step)(env_keys, running.worlds, action)
+        marginal = None
+        if self.learner.marginal:
+            marginal = jax.vmap(partial(_added, self.env))(env_keys, running.worlds, action)
         ages = running.ages + 1
         limit = offers(self.env, "time_limit")
         terminated = alive == 0
@@ -158,12 +160,21 @@ class Compiled:
 
         worlds = jax.lax.cond(ended.any(), restarted, lambda: worlds)
         running = running._replace(worlds=worlds, ages=jnp.where(ended, 0, ages))
-        return running, (transition, reward)
+        return running, (Played(transition, aside, marginal), reward)
 
 
 def learning_reward(env: Any) -> Any:
     """The scale in which a world's reward is learned: its own, or the reward as it is."""
     return offers(env, "learning_reward") or (lambda reward: reward)
+
+
+def _added(env: Any, key: Key[Array, ""], world: Any, action: Action) -> Float[Array, " K"]:
+    """What each pick adds to a step's reward, as it is learned; the first adds what nothing does.
+
+    The key is that of the step on purpose: the same chance.
+    """
+    upto = learning_reward(env)(env.partial_reward(key, world, action))
+    return jnp.diff(upto, prepend=jnp.zeros(1))
 
 
 def blank(observation: Observation, num_select: int) -> Transition:

@@ -128,7 +128,7 @@ def _select(
     observation: Observation,
 ) -> tuple[Action, Float[Array, "B K N C"]]:
     def one(key: Key[Array, ""], seen: Observation) -> tuple[Action, Float[Array, "K N C"]]:
-        action, values = agent.act(key, params, phase_map, seen)
+        action, values, *_ = agent.act(key, params, phase_map, seen)
         before = jax.tree.map(lambda leaf: leaf[:-1], iterative.selections(action))
         allowed = jax.vmap(lambda selection: agent.open_pairs(seen, selection))(before)
         return action, jnp.where(allowed, values, -jnp.inf)

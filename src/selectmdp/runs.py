@@ -18,6 +18,8 @@ from selectmdp.config import TrainConfig, differences, versions
 from selectmdp.envs.base import offers
 from selectmdp.evaluation import check_world
 from selectmdp.files import write_whole
+from selectmdp.learners.base import Learner
+from selectmdp.learners.presets import preset
 from selectmdp.policy import Policy
 from selectmdp.sharing import PhaseMap
 from selectmdp.spec import SelectError, Spec
@@ -27,8 +29,8 @@ NEEDED = ("legal_after", "sort_key")
 """What a policy may need of the world that it learned in."""
 
 
-def create(folder: Path, config: TrainConfig, spec: Spec) -> None:
-    """A new folder with the config in it; one that exists is left alone."""
+def claim(folder: Path) -> None:
+    """A new folder; one with something in it is left alone."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         taken = any(folder.iterdir())
@@ -42,6 +44,10 @@ def create(folder: Path, config: TrainConfig, spec: Spec) -> None:
             f"{folder} exists and is not empty: choose another --out, or go on with the run in it "
             "by --resume"
         )
+
+
+def create(folder: Path, config: TrainConfig, spec: Spec) -> None:
+    """A run's first file: its config."""
     content = {"config": config.to_json(), "spec": asdict(spec), "versions": versions()}
     write_whole(folder / CONFIG, (json.dumps(content, indent=2) + "\n").encode())
 
@@ -123,14 +129,18 @@ def load(path: str | Path, env: Any = None) -> Policy:
 
 def agent_of(config: TrainConfig, env: Any) -> Agent:
     """The agent that a config asks for."""
-    settings = config.full_settings
-    return agent.make(
-        config.algorithm,
-        env,
-        channels=settings.channels,
-        layers=settings.layers,
-        hidden=settings.hidden,
-    )
+    return agent.make(config.algorithm, env, shape=config.full_settings.shape)
+
+
+def learner_of(config: TrainConfig, env: Any) -> Learner:
+    """The learner that a config asks for; one that the world cannot serve is refused."""
+    made = preset(config.preset).learner(agent_of(config, env), config.full_settings, config.steps)
+    if made.marginal and offers(env, "partial_reward") is None:
+        raise SelectError(
+            f"marginal=True: the world {config.task!r} does not offer partial_reward, what each "
+            "pick adds; leave it out"
+        )
+    return made
 
 
 def world_of(policy: Policy, changes: dict[str, Any]) -> worlds.World:

@@ -1,16 +1,18 @@
 """Every number that a learner is set by, documented and checked (paper, hyperparameters)."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from numbers import Real
 from typing import Any
 
+from selectmdp.algorithms import Shape
 from selectmdp.spec import SelectError, check_count
 
 
-def setting(default: Any, about: str, most: float = float("inf")) -> Any:
-    """A documented field; numbers are more than 0 and at most `most`."""
-    return field(default=default, metadata={"about": about, "most": most})
+def setting(default: Any, about: str, most: float = float("inf"), *, zero: bool = False) -> Any:
+    """A documented field; numbers are more than 0, or 0 where it may be, and at most `most`."""
+    return field(default=default, metadata={"about": about, "most": most, "zero": zero})
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,59 @@ class PaperSettings:
         if self.chunk % self.num_envs:
             raise SelectError(f"num_envs={self.num_envs}: must divide chunk={self.chunk}")
 
+    @property
+    def shape(self) -> Shape:
+        return Shape(self.channels, self.layers, self.hidden)
+
+
+@dataclass(frozen=True)
+class FastSettings:
+    """Parallel Q(λ) without replay; the same for every task."""
+
+    channels: int = setting(64, "numbers for each row in a hidden layer")
+    pairs: bool = setting(True, "items meet picks and context in pairs; false: the paper's network")
+    layer_norm: bool = setting(True, "of the network of pairs, where its parts are joined")
+    layers: int = setting(2, "hidden (φ) layers of the paper's network")
+    hidden: tuple[int, ...] = setting(
+        (), "hidden widths of vanilla and sorting; none: two of 6 × the flattened input"
+    )
+    num_envs: int = setting(128, "environments that act side by side")
+    rollout: int = setting(8, "steps of each environment between two rounds of learning")
+    minibatch: int = setting(32, "steps in an update, with all their phases")
+    epochs: int = setting(2, "how often a round learns from each of its steps")
+    learning_rate: float = setting(1e-3, "of RAdam at the start; it falls linearly to 0")
+    max_gradient: float = setting(10.0, "longer gradients are cut to this length")
+    discount: float = setting(0.99, "γ, from one step to the next; between phases it is 1", 1.0)
+    lambda_steps: float = setting(
+        0.7, "how much of what later steps earned is believed, 0: nothing", 1.0, zero=True
+    )
+    lambda_phases: float = setting(
+        0.95, "the same from one pick to the next of its step", 1.0, zero=True
+    )
+    marginal: bool = setting(False, "a pick learns what it adds, where a world offers that")
+    epsilon_end: float = setting(0.02, "share of random picks at the end, falling from 1", 1.0)
+    exploration_share: float = setting(0.1, "share of the training in which it falls", 1.0)
+    averaging: float = setting(
+        0.05, "share of a round's parameters in the moving average that is the policy", 1.0
+    )
+    chunk: int = setting(4096, "steps compiled into one call, of whole rounds")
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        per_round = self.num_envs * self.rollout
+        if per_round % self.minibatch:
+            raise SelectError(
+                f"minibatch={self.minibatch}: must divide num_envs × rollout = {per_round}"
+            )
+        if self.chunk % per_round:
+            raise SelectError(
+                f"chunk={self.chunk}: must be a multiple of num_envs × rollout = {per_round}"
+            )
+
+    @property
+    def shape(self) -> Shape:
+        return Shape(self.channels, self.layers, self.hidden, self.pairs, self.layer_norm)
+
 
 def check_settings(settings: Any) -> None:
     """Each field of the kind of its default, positive, and at most what it may be."""
@@ -52,10 +107,10 @@ def check_settings(settings: Any) -> None:
         if isinstance(each.default, tuple):
             if not isinstance(value, tuple | list):
                 raise SelectError(f"{name}={value!r}: must be a tuple of whole numbers")
-            widths = tuple(_positive(name, 1, width, float("inf")) for width in value)
+            widths = tuple(_checked(name, 1, width, {}) for width in value)
             object.__setattr__(settings, name, widths)
         else:
-            checked = _positive(name, each.default, value, each.metadata["most"])
+            checked = _checked(name, each.default, value, each.metadata)
             object.__setattr__(settings, name, checked)
 
 
@@ -104,7 +159,7 @@ def _read(default: Any, text: str) -> Any:
     return type(default)(text)
 
 
-def _positive(name: str, default: Any, value: Any, most: float) -> Any:
+def _checked(name: str, default: Any, value: Any, rules: Mapping[str, Any]) -> Any:
     if isinstance(default, bool):
         if not isinstance(value, bool):
             raise SelectError(f"{name}={value!r}: must be True or False")
@@ -116,7 +171,9 @@ def _positive(name: str, default: Any, value: Any, most: float) -> Any:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise SelectError(f"{name}={value!r}: must be a number")
     number = float(value)
-    if not 0.0 < number <= most or number == float("inf"):
-        limit = "finite" if most == float("inf") else f"at most {most:g}"
-        raise SelectError(f"{name}={value}: must be more than 0 and {limit}")
+    most, zero = rules["most"], rules["zero"]
+    enough = number >= 0.0 if zero else number > 0.0
+    if not enough or not number <= most or number == math.inf:
+        limit = "finite" if most == math.inf else f"at most {most:g}"
+        raise SelectError(f"{name}={value}: must be {'0 or ' * zero}more than 0 and {limit}")
     return number

@@ -20,7 +20,6 @@ from selectmdp.config import TrainConfig, differences, versions
 from selectmdp.display import TrainingDisplay
 from selectmdp.engines import ChunkReport, Running
 from selectmdp.evaluation import Evaluation
-from selectmdp.learners.presets import preset
 from selectmdp.policy import Policy
 from selectmdp.results import TrainResult
 from selectmdp.runlog import RunLog
@@ -44,10 +43,9 @@ class Trainer:
 
     def __init__(self, folder: Path, config: TrainConfig, world: worlds.World) -> None:
         self.folder, self.config, self.world = folder, config, world
-        agent = runs.agent_of(config, world.env)
-        self.learner = preset(config.preset).learner(agent, config.full_settings, config.steps)
+        self.learner = runs.learner_of(config, world.env)
         self.engine = world.engine(self.learner, config.seed)
-        self.judge = world.judge(agent.actor(world.env))
+        self.judge = world.judge(self.learner.agent.actor(world.env))
         self.keeper = runs.keeper(folder)
         self.episode_steps = worlds.episode_steps(world)
         self.seconds = 0.0

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from selectmdp import runs, tasks, worlds
+from selectmdp import pace, runs, tasks, worlds
 from selectmdp.config import TrainConfig, differences, plain, whole_chunks
 from selectmdp.learners.presets import preset as named
 from selectmdp.results import TrainResult
@@ -16,7 +16,7 @@ from selectmdp.trainer import Trainer
 
 DEFAULTS: dict[str, Any] = {
     "algorithm": "isq-u",
-    "preset": "paper",
+    "preset": "fast",
     "steps": 100_000,
     "seed": 0,
     "evaluations": 20,
@@ -30,6 +30,7 @@ def train(
     algorithm: str | None = None,
     preset: str | None = None,
     steps: int | None = None,
+    minutes: float | None = None,
     seed: int | None = None,
     out: str | Path | None = None,
     resume: bool = False,
@@ -40,13 +41,15 @@ def train(
 ) -> TrainResult:
     """Train an algorithm on a task: a world's name with its options, a Gymnasium id, or a world.
 
-    With `resume` the run in `out` goes on; what is not given then is as it was, and a task of None
+    `minutes` instead of `steps` fixes the steps once, by the speed of the first seconds. With
+    `resume` the run in `out` goes on; what is not given then is as it was, and a task of None
     is the run's own. Ctrl-C saves, and raises `Stopped` with how to go on.
     """
     asked = {
         "algorithm": algorithm,
         "preset": preset,
         "steps": steps,
+        "minutes": minutes,
         "seed": seed,
         "evaluations": evaluations,
         "episodes": episodes,
@@ -64,8 +67,13 @@ def train(
     world = worlds.world(task, given)
     told = {name: value for name, value in asked.items() if value is not None}
     config = TrainConfig(**{**DEFAULTS, **told}, task=world.name, settings=changes, options=given)
-    runs.agent_of(config, world.env)  # refuses what the task cannot serve before a folder is made
+    if steps is not None and minutes is not None:
+        raise SelectError(f"steps={steps} and minutes={minutes}: give one of them")
+    runs.learner_of(config, world.env)  # refuses what the task cannot serve, before a folder
     folder = _unused(config) if out is None else Path(out)
+    runs.claim(folder)
+    if minutes is not None:
+        config = replace(config, steps=pace.steps_in(config, world))
     runs.create(folder, config, world.env.spec)
     return Trainer(folder, config, world).go()
 

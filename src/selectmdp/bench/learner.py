@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from selectmdp import agent, replay
+from selectmdp.algorithms import Shape
 from selectmdp.bench.envs import cores
 from selectmdp.engines import Compiled, Running, blank
 from selectmdp.envs import Circle
@@ -153,11 +154,11 @@ def training_row(num_items: int, seconds: float) -> dict[str, Any]:
 def act_ms(num_items: int, name: str, seconds: float) -> float:
     """K greedy picks in one state."""
     env = Circle(num_items=num_items, num_select=PICKS)
-    here = agent.make(name, env, channels=CHANNELS)
+    here = agent.make(name, env, shape=Shape(CHANNELS))
     init_key, reset_key, act_key = jax.random.split(jax.random.key(0), 3)
     params, observation = here.init(init_key), env.observe(env.reset(reset_key))
     phase_map = jnp.asarray(DQN(here, PaperSettings(), 1).phase_map(0))
-    act = jax.jit(lambda key, observation: here.act(key, params, phase_map, observation)[0])
+    act = jax.jit(lambda key, observation: here.act(key, params, phase_map, observation).action)
     return best_times([lambda: act(act_key, observation)], seconds)[0] * 1e3
 
 
@@ -202,7 +203,7 @@ def filled(num_items: int, num_select: int, name: str, capacity: int) -> Case:
     settings = PaperSettings(
         channels=CHANNELS, batch_size=BATCH, replay_capacity=capacity, chunk=CHUNK
     )
-    learner = DQN(agent.make(name, env, channels=CHANNELS), settings, 100 * capacity)
+    learner = DQN(agent.make(name, env, shape=Shape(CHANNELS)), settings, 100 * capacity)
     running = Compiled(env, learner, seed=0).start()
     rings = jax.jit(lambda rings: _played(env, rings))(running.learner.replay)
     learned = running.learner._replace(replay=rings)

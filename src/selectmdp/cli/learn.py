@@ -18,6 +18,7 @@ def train(
     algorithm: str | None = None,
     preset: str | None = None,
     steps: int | None = None,
+    minutes: float | None = None,
     seed: int | None = None,
     out: Path | None = None,
     resume: Flag = False,
@@ -33,8 +34,9 @@ def train(
         world: sizes and rules.
         algorithm: isq-i, isq-u, isq-p, isq-i-1, vanilla, sorting, myopic, eq, eq-local, rsq, idqn
             or idqn-own; isq-u if not given.
-        preset: how to learn; `selectmdp presets` tells what there is. paper if not given.
+        preset: how to learn; `selectmdp presets` tells what there is. fast if not given.
         steps: environment steps, rounded up to whole chunks; 100,000 if not given.
+        minutes: instead of steps: as many as fit, fixed once by the speed of the first seconds.
         seed: of everything that is random in the training; 0 if not given.
         out: folder of the run, a new one; under runs/ if not given.
         resume: go on with the run in --out, from its newest checkpoint; what is not given is as it
@@ -57,6 +59,7 @@ def train(
         algorithm=algorithm,
         preset=preset,
         steps=steps,
+        minutes=minutes,
         seed=seed,
         out=out,
         resume=resume,

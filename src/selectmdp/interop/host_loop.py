@@ -22,7 +22,7 @@ from selectmdp.evaluation import (
     summary,
 )
 from selectmdp.interop.copies import Copies, HostStep
-from selectmdp.learners.base import Learner
+from selectmdp.learners.base import Learner, Played
 from selectmdp.spec import check_seed
 from selectmdp.tasks import describe
 from selectmdp.types import Action, Observation, Transition
@@ -60,9 +60,10 @@ class OnHost:
             key, learn_key, *act_keys = jax.random.split(key, 2 + self.learner.rollout)
             steps = []
             for act_key in act_keys:
-                action = jax.device_get(self._act(act_key, learner, self._seen, step))
+                action, aside = jax.device_get(self._act(act_key, learner, self._seen, step))
                 stepped = copies.step(action)
-                steps.append(self._transition(self._seen, action, stepped))
+                transition = self._transition(self._seen, action, stepped)
+                steps.append(Played(transition, aside, None))
                 rewards.append(stepped.reward.mean())
                 self._seen = stepped.observation
             step += per_round
@@ -106,9 +107,10 @@ class OnHost:
             next_observation=stepped.last,
         )
 
-    def _learned(self, key: Key[Array, ""], learner: Any, steps: Transition, step: Any) -> Any:
-        steps = steps._replace(reward=learning_reward(self.env)(steps.reward))
-        return self.learner.learn(key, learner, steps, step)
+    def _learned(self, key: Key[Array, ""], learner: Any, played: Played, step: Any) -> Any:
+        reward = learning_reward(self.env)(played.steps.reward)
+        played = played._replace(steps=played.steps._replace(reward=reward))
+        return self.learner.learn(key, learner, played, step)
 
 
 class HostEvaluator:

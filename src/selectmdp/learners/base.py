@@ -4,7 +4,7 @@
 for what happens rarely (a target network's copy, a split of parameter sets).
 """
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from jaxtyping import Array, Bool, Float, Int, Key
 
@@ -14,6 +14,16 @@ from selectmdp.sharing import PhaseMap
 from selectmdp.types import Action, Observation, Transition
 
 State = Any
+
+
+class Played(NamedTuple):
+    """T steps of E environments, as a learner acted in them: [T, E, …]."""
+
+    steps: Transition
+    aside: Any
+    """What `act` gave beside the picks."""
+    marginal: Float[Array, "T E K"] | None
+    """What each pick added to the step's reward, for a learner that asks."""
 
 
 class Learner(Protocol):
@@ -42,6 +52,11 @@ class Learner(Protocol):
         """γ, from one step to the next."""
         ...
 
+    @property
+    def marginal(self) -> bool:
+        """Whether it learns from what each pick adds to the reward (`partial_reward`)."""
+        ...
+
     def init(self, key: Key[Array, ""], transition: Transition) -> State:
         """Before the first step; `transition` is [E, …] and only its shapes count."""
         ...
@@ -56,14 +71,14 @@ class Learner(Protocol):
         state: State,
         observation: Observation,
         step: Int[Array, ""],
-    ) -> Action:
-        """The picks of E environments."""
+    ) -> tuple[Action, Any]:
+        """The picks of E environments, and anything that `learn` wants to know of them."""
         ...
 
     def learn(
-        self, key: Key[Array, ""], state: State, steps: Transition, step: Int[Array, ""]
+        self, key: Key[Array, ""], state: State, played: Played, step: Int[Array, ""]
     ) -> tuple[State, Float[Array, ""], Bool[Array, ""]]:
-        """From T · E steps [T, E, …]; gives the loss, and whether anything was learned yet."""
+        """From T · E steps; gives the loss, and whether anything was learned yet."""
         ...
 
     def between(self, state: State, step: int) -> State:

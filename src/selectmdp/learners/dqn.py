@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from selectmdp import replay, sharing, td
 from selectmdp.agent import Agent
+from selectmdp.learners.base import Played
 from selectmdp.nets.base import Params
 from selectmdp.settings import PaperSettings
 from selectmdp.types import Action, Observation, Transition
@@ -40,6 +41,7 @@ class DQN:
     """T, over all environments; exploration and splits are shares of it."""
 
     rollout = 1
+    marginal = False
 
     @property
     def num_envs(self) -> int:
@@ -83,21 +85,21 @@ class DQN:
         state: State,
         observation: Observation,
         step: Int[Array, ""],
-    ) -> Action:
+    ) -> tuple[Action, Any]:
         """ε-greedy picks in each environment."""
 
         def one(key: Key[Array, ""], observation: Observation) -> Action:
             return self.agent.act(
                 key, state.params, state.phase_map, observation, self.epsilon(step)
-            )[0]
+            ).action
 
-        return jax.vmap(one)(jax.random.split(key, self.num_envs), observation)
+        return jax.vmap(one)(jax.random.split(key, self.num_envs), observation), ()
 
     def learn(
-        self, key: Key[Array, ""], state: State, steps: Transition, step: Int[Array, ""]
+        self, key: Key[Array, ""], state: State, played: Played, step: Int[Array, ""]
     ) -> tuple[State, Float[Array, ""], Bool[Array, ""]]:
         """Store the steps; once warm, as many updates as there were steps."""
-        newest = jax.tree.map(lambda leaf: leaf[0], steps)
+        newest = jax.tree.map(lambda leaf: leaf[0], played.steps)
         state = state._replace(replay=jax.vmap(replay.add)(state.replay, newest))
         warm = (step >= self.warmup) & (state.replay.filled.min() >= 2)
 

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 from selectmdp.agent import Agent
 from selectmdp.learners.base import Learner
 from selectmdp.learners.dqn import DQN
-from selectmdp.settings import PaperSettings
+from selectmdp.learners.qlambda import QLambda
+from selectmdp.settings import FastSettings, PaperSettings
 from selectmdp.spec import SelectError
 
 
@@ -19,6 +20,11 @@ class Preset(NamedTuple):
 
 
 PRESETS: dict[str, Preset] = {
+    "fast": Preset(
+        "Q(λ) in many environments at once, without replay: minutes instead of hours",
+        FastSettings,
+        QLambda,
+    ),
     "paper": Preset("DQN with replay, as the paper trains", PaperSettings, DQN),
 }
 

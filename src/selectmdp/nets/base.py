@@ -11,7 +11,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from selectmdp.spec import Spec
+from selectmdp import draws
+from selectmdp.spec import SelectError, Spec
 from selectmdp.types import Action, Observation
 
 Params = Any
@@ -74,6 +75,45 @@ class StackedNetwork(Network, Protocol):
         ...
 
 
+@runtime_checkable
+class IncrementalNetwork(Network, Protocol):
+    """One whose values after a pick cost less than anew, where one parameter set serves all phases.
+
+    `read` of a begun state extended by the picks is `values` of those picks.
+    """
+
+    def begin(self, params: Params, observation: Observation) -> Any:
+        """A state with no picks."""
+        ...
+
+    def extend(
+        self,
+        params: Params,
+        begun: Any,
+        observation: Observation,
+        item: Int[Array, ""],
+        command: Int[Array, ""],
+    ) -> Any:
+        """The state after one more pick; item −1 picks nothing."""
+        ...
+
+    def read(self, params: Params, begun: Any) -> Float[Array, "N C"]:
+        """The value of every pair."""
+        ...
+
+
+def check_rows(trained: Spec, shown: Spec) -> None:
+    """For networks that any N, U and K suit: what describes a row must be as in training."""
+    names = ["item_features", "num_commands"]
+    names += ["context_features"] if trained.num_context else []
+    for name in names:
+        if getattr(trained, name) != getattr(shown, name):
+            raise SelectError(
+                f"{name}={getattr(shown, name)}: the policy was trained with "
+                f"{getattr(trained, name)}; N, U and K may differ, this may not"
+            )
+
+
 def leaky(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """Leaky ReLU; its slope at 0 is the small one."""
     return jnp.where(x > 0, x, SLOPE * x)
@@ -82,7 +122,7 @@ def leaky(x: Float[Array, "..."]) -> Float[Array, "..."]:
 def weight(key: Key[Array, ""], rows: int, columns: int, fan_in: int) -> Float[Array, "in out"]:
     """Uniform with variance 1 / fan_in, the numbers that flow into one output."""
     bound = math.sqrt(3.0 / max(fan_in, 1))
-    return jax.random.uniform(key, (rows, columns), jnp.float32, -bound, bound)
+    return bound * (2.0 * draws.uniform(key, (rows, columns)) - 1.0)
 
 
 def count(params: Params) -> int:

@@ -16,9 +16,9 @@ from jaxtyping import Array, Float, Int, Key
 
 from selectmdp.iterative import picked
 from selectmdp.nets import layers
-from selectmdp.nets.base import Params, leaky
+from selectmdp.nets.base import Params, check_rows, leaky
 from selectmdp.nets.layers import Rows
-from selectmdp.spec import SelectError, Spec
+from selectmdp.spec import Spec
 from selectmdp.types import Action, Observation
 
 Source = Literal["unselected", "selected", "context"]
@@ -63,14 +63,7 @@ class ISQ:
 
     def check(self, trained: Spec, shown: Spec) -> None:
         """Any N, U and K are fine; what describes a row must be as in training."""
-        names = ["item_features", "num_commands"]
-        names += ["context_features"] if trained.num_context else []
-        for name in names:
-            if getattr(trained, name) != getattr(shown, name):
-                raise SelectError(
-                    f"{name}={getattr(shown, name)}: the policy was trained with "
-                    f"{getattr(trained, name)}; N, U and K may differ, this may not"
-                )
+        check_rows(trained, shown)
 
     def values(
         self, params: Params, observation: Observation, picks: Action

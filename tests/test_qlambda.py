@@ -1,0 +1,409 @@
+"""The fast learner: λ-returns by numbers and by a slow oracle, and what it learns, exactly."""
+
+from functools import cache, partial
+from itertools import product
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import probing
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from probing import (
+    ALL_PROBES,
+    LEVELS,
+    NEAR,
+    furthest,
+    jit,
+    same,
+    share_of_the_best,
+    started,
+    trained,
+    values_by,
+)
+
+import selectmdp as sm
+from selectmdp import agent as agents
+from selectmdp import theory
+from selectmdp.engines import Compiled
+from selectmdp.learners.base import Played
+from selectmdp.learners.qlambda import Aside, QLambda, State, at_last_pick, lambda_returns
+from selectmdp.settings import FastSettings
+from selectmdp.spec import SelectError
+from selectmdp.theory import PROBES
+
+programs = probing.programs
+FEW: dict[str, Any] = {"channels": 8, "hidden": (8,), "num_envs": 4, "minibatch": 4, "chunk": 32}
+LEARNS = FastSettings(
+    channels=32,
+    num_envs=16,
+    rollout=8,
+    minibatch=32,
+    epochs=4,
+    learning_rate=3e-3,
+    discount=0.9,
+    epsilon_end=0.3,
+    averaging=0.2,
+    chunk=256,
+)
+
+
+def qlambda(name: str, total_steps: int, env: Any, settings: FastSettings) -> QLambda:
+    return QLambda(agents.make(name, env, shape=settings.shape), settings, total_steps)
+
+
+def returns(
+    rewards: Any,
+    worth: Any,
+    *,
+    taken: Any = None,
+    greedy: Any = None,
+    discount: Any = None,
+    cut: Any = None,
+    promised: Any = None,
+    lambda_steps: float = 0.5,
+    lambda_phases: float = 0.5,
+) -> Any:
+    """Of one environment: rewards and worth are [T, K]."""
+    rewards, worth = (np.asarray(each, np.float32) for each in (rewards, worth))
+    length = len(rewards)
+
+    def rows(given: Any, usual: Any, kind: Any = np.float32) -> Any:
+        return jnp.asarray(np.asarray(usual if given is None else given, kind)[:, None])
+
+    made = lambda_returns(
+        taken=rows(taken, np.ones(rewards.shape), bool),
+        rewards=rows(rewards, None),
+        discount=rows(discount, np.full(length, 0.5)),
+        cut=rows(cut, np.zeros(length), bool),
+        promised=rows(promised, np.zeros(length)),
+        aside=Aside(rows(worth, None), rows(greedy, np.ones(rewards.shape), bool)),
+        lambda_steps=lambda_steps,
+        lambda_phases=lambda_phases,
+    )
+    return np.asarray(made)[:, 0]
+
+
+def test_a_return_runs_from_pick_to_pick_and_from_step_to_step() -> None:
+    # Step 2: its last pick earns 4 + 0.5 · 20 = 14; its first sees the worth 6 of the last, and
+    # half of what is beyond: 6 + 0.5 (14 − 6) = 10.
+    # Step 1: its last pick earns 2 + 0.5 (8 + 0.5 (10 − 8)) = 6.5, where 8 is the worth of step 2;
+    # its first 3 + 0.5 (6.5 − 3) = 4.75.
+    made = returns([[0, 2], [0, 4]], [[1, 3], [8, 6]], promised=[0, 20])
+    np.testing.assert_allclose(made, [[4.75, 6.5], [10.0, 14.0]])
+
+
+def test_between_steps_and_between_phases_trust_is_set_apart() -> None:
+    given = [[0, 2], [0, 4]], [[1, 3], [8, 6]]
+    all_phases = returns(*given, promised=[0, 20], lambda_steps=0.0, lambda_phases=1.0)
+    np.testing.assert_allclose(all_phases, [[6.0, 6.0], [14.0, 14.0]])
+    all_steps = returns(*given, promised=[0, 20], lambda_steps=1.0, lambda_phases=0.0)
+    np.testing.assert_allclose(all_steps, [[3.0, 5.0], [6.0, 14.0]])
+
+
+def test_a_return_is_cut_where_a_later_pick_explored() -> None:
+    given = [[0, 2], [0, 4]], [[1, 3], [8, 6]]
+    made = returns(*given, promised=[0, 20], greedy=[[1, 1], [0, 1]])
+    np.testing.assert_allclose(made, [[4.5, 6.0], [10.0, 14.0]])  # step 1 sees 8 alone
+    made = returns(*given, promised=[0, 20], greedy=[[1, 0], [1, 0]])
+    np.testing.assert_allclose(made, [[3.0, 5.5], [6.0, 14.0]])  # first picks see worth alone
+
+
+def test_a_time_limit_stops_a_return_with_what_was_promised_and_a_terminal_with_nothing() -> None:
+    given = [[0, 2], [0, 4]], [[1, 3], [8, 6]]
+    made = returns(*given, promised=[10, 20], cut=[1, 0])
+    np.testing.assert_allclose(made, [[5.0, 7.0], [10.0, 14.0]])
+    made = returns(*given, promised=[10, 20], discount=[0, 0])
+    np.testing.assert_allclose(made, [[2.5, 2.0], [5.0, 4.0]])
+
+
+def test_where_nothing_was_left_to_pick_a_return_passes_through() -> None:
+    # Step 1 picks once: its reward lies on that pick. Step 2 picks nothing, earns 4 and promises
+    # nothing: what follows it, 4 + 0.5 · 20, is seen whole.
+    made = returns([[2, 0], [0, 4]], [[1, 99], [99, 99]], taken=[[1, 0], [0, 0]], promised=[0, 20])
+    assert made[0, 0] == pytest.approx(2 + 0.5 * 14)
+
+
+def test_a_steps_reward_lies_on_its_last_pick() -> None:
+    items = jnp.asarray([[3, 1, 2], [3, 1, -1], [-1, -1, -1]])
+    made = jax.vmap(at_last_pick)(items, jnp.asarray([5.0, 6.0, 7.0]))
+    np.testing.assert_array_equal(made, [[0, 0, 5], [0, 6, 0], [0, 0, 7]])
+
+
+def oracle(given: dict[str, Any], lambda_steps: float, lambda_phases: float) -> dict[Any, float]:
+    """Forwards and by recursion: the return of each taken pick of one environment."""
+    taken, rewards, worth = given["taken"], given["rewards"], given["worth"]
+    length, num_select = taken.shape
+
+    def after(t: int, k: int) -> tuple[float, Any, float, bool]:
+        """Reward on the way, the next taken pick or None, its discount, and a promise instead."""
+        earned, discount, step, phase = rewards[t, k], 1.0, t, k + 1
+        while True:
+            while phase < num_select:
+                if taken[step, phase]:
+                    return earned, (step, phase), discount, False
+                earned += discount * rewards[step, phase]
+                phase += 1
+            discount *= given["discount"][step]
+            if given["cut"][step] or step == length - 1:
+                return earned + discount * given["promised"][step], None, 0.0, True
+            step, phase = step + 1, 0
+
+    def value(t: int, k: int) -> float:
+        earned, place, discount, ends = after(t, k)
+        if ends:
+            return earned
+        trust = lambda_phases if place[0] == t else lambda_steps
+        trust = trust if given["greedy"][place] else 0.0
+        return earned + discount * ((1 - trust) * worth[place] + trust * value(*place))
+
+    return {place: value(*place) for place in np.ndindex(length, num_select) if taken[place]}
+
+
+@given(seed=st.integers(0, 2**31 - 1), full=st.booleans())
+def test_returns_are_those_of_a_slow_oracle(seed: int, full: bool) -> None:
+    rng = np.random.default_rng(seed)
+    taken = np.cumprod(rng.random((4, 3)) < (2.0 if full else 0.7), axis=1).astype(bool)
+    items = jnp.where(jnp.asarray(taken), 0, -1)
+    earned = jnp.asarray(rng.normal(size=4), jnp.float32)
+    rewards = np.asarray(jax.vmap(at_last_pick)(items, earned))
+    made_of = {
+        "taken": taken,
+        "rewards": rewards,
+        "worth": rng.normal(size=(4, 3)),
+        "greedy": rng.random((4, 3)) < 0.7,
+        "discount": np.where(rng.random(4) < 0.2, 0.0, 0.9),
+        "cut": rng.random(4) < 0.3,
+        "promised": rng.normal(size=4),
+    }
+    made = returns(**made_of, lambda_steps=0.7, lambda_phases=0.95)
+    for place, expected in oracle(made_of, 0.7, 0.95).items():
+        assert made[place] == pytest.approx(expected, rel=1e-4, abs=1e-5), place
+
+
+def test_exploration_falls_in_a_line_over_a_tenth_of_the_training() -> None:
+    learner = qlambda("isq-u", 1_000_000, sm.Circle(), FastSettings())
+    epsilon = [float(learner.epsilon(jnp.asarray(s))) for s in (0, 50_000, 100_000, 900_000)]
+    assert epsilon == pytest.approx([1.0, 0.51, 0.02, 0.02], rel=1e-5)
+
+
+@cache
+def on_probes(name: str) -> tuple[Compiled, Any, State]:
+    """An engine, its parameters after four chunks, and the learner after 20,480 steps."""
+    engine = Compiled(ALL_PROBES, qlambda(name, 20_480, ALL_PROBES, LEARNS), seed=0)
+    running = trained(engine, started(engine), 4)
+    early = jax.tree.map(np.asarray, running.learner.params)
+    return engine, early, trained(engine, running, 76).learner
+
+
+@cache
+def probe_values(name: str) -> Any:
+    engine, _, state = on_probes(name)
+    return values_by(engine.learner.agent, state.average, state.phase_map)
+
+
+@pytest.mark.parametrize("name", ["isq-i", "isq-u", "isq-p"])
+def test_the_q_values_of_every_probe_are_reached(name: str) -> None:
+    for probe in PROBES:
+        assert furthest(probe_values(name), probe) < NEAR, probe
+
+
+def test_myopic_reaches_the_q_values_without_a_future() -> None:
+    for probe in PROBES:
+        assert furthest(probe_values("myopic"), probe, gamma=0.0) < NEAR, probe
+        assert furthest(probe_values("myopic"), probe) > 0.3, probe
+
+
+def test_a_run_compiles_once_across_splits_and_its_sets_part() -> None:
+    engine, _, state = on_probes("isq-p")
+    assert state.phase_map.tolist() == [0, 1]
+    assert engine._chunk._cache_size() == 1
+    first, second = (jax.tree.map(lambda leaf, row=row: leaf[row], state.params) for row in (0, 1))
+    assert not same(first, second)
+
+
+def test_at_a_split_nothing_changes_but_the_map() -> None:
+    learner = on_probes("isq-p")[0].learner
+    whole = on_probes("isq-p")[2]
+    before = whole._replace(phase_map=jnp.zeros(2, jnp.int32))
+    after = learner.between(before, 20_480)
+    assert after.phase_map.tolist() == [0, 1]
+    for old, new in zip(jax.tree.leaves(before[:3]), jax.tree.leaves(after[:3]), strict=True):
+        if old.ndim:
+            np.testing.assert_array_equal(new, np.stack([old[0], old[0]]))
+        else:
+            assert old == new
+    assert learner.between(after, 20_480) is after
+
+
+def test_the_same_seed_gives_the_same_parameters_and_another_seed_others() -> None:
+    engine, early, _ = on_probes("isq-p")
+    again = Compiled(ALL_PROBES, engine.learner, seed=0)
+    assert same(trained(again, started(again), 4).learner.params, early)
+    other = started(Compiled(ALL_PROBES, engine.learner, seed=1))
+    assert not same(trained(engine, other, 4).learner.params, early)
+
+
+def test_the_policy_is_a_moving_average_of_the_parameters() -> None:
+    engine, _, state = on_probes("isq-u")
+    played = play(engine)
+    after, loss, learned = jit(engine.learner.learn)(jax.random.key(5), state, played, 20_480)
+    assert learned
+    assert np.isfinite(loss)
+    old, new, average = (
+        jax.tree.leaves(part)[0] for part in (state.average, after.params, after.average)
+    )
+    np.testing.assert_allclose(average, old + 0.2 * (new - old), rtol=1e-5, atol=1e-6)
+    assert engine.learner.policy(after) is after.average
+
+
+def play(engine: Compiled) -> Played:
+    """Rounds of two ages side by side, so that a time limit of 10 falls into the rollout."""
+    running = started(engine)
+    running = running._replace(ages=jnp.arange(16, dtype=jnp.int32) % 10)
+    keys = jax.random.split(jax.random.key(3), 8)
+    return jit(lambda running: jax.lax.scan(engine._step, running, keys))(running)[1][0]
+
+
+def test_after_a_time_limit_the_observation_before_the_reset_is_looked_at() -> None:
+    engine, _, state = on_probes("isq-u")
+    played, agent = play(engine), engine.learner.agent
+    assert 0.05 < float(played.steps.truncated.mean()) < 0.2
+    worth = jit(jax.vmap(jax.vmap(partial(agent.first_worth, state.params, state.phase_map))))
+    promised = jit(engine.learner._promised)(state, played.steps)
+    looked = np.asarray(played.steps.truncated).copy()
+    looked[-1] = True
+    expected = np.where(looked, worth(played.steps.next_observation), 0.0)
+    np.testing.assert_allclose(promised, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_what_acting_promised_is_the_worth_of_what_it_saw() -> None:
+    engine, _, state = on_probes("isq-u")
+    seen = jax.tree.map(lambda leaf: leaf[0], play(engine).steps.observation)
+    _, aside = jit(engine.learner.act)(jax.random.key(0), state, seen, 0)
+    first = partial(engine.learner.agent.first_worth, state.params, state.phase_map)
+    np.testing.assert_allclose(aside.worth[:, 0], jit(jax.vmap(first))(seen), rtol=1e-4, atol=1e-4)
+    assert not aside.greedy.any()  # at step 0 every pick explores
+    assert (
+        float(jit(engine.learner.act)(jax.random.key(0), state, seen, 20_480)[1].greedy.mean())
+        > 0.4
+    )
+
+
+@cache
+def share_of(name: str, marginal: bool = False) -> float:
+    settings = FastSettings(**{**vars(LEARNS), "marginal": marginal})
+    world = Shaped(LEVELS) if marginal else LEVELS
+    engine = Compiled(world, qlambda(name, 12_800, world, settings), seed=0)
+    learner = trained(engine, started(engine), 50).learner
+    return share_of_the_best(engine.learner.agent, (learner.average, learner.phase_map))
+
+
+@pytest.mark.parametrize("name", ["isq-i", "isq-p"])
+def test_a_tiny_world_is_solved(name: str) -> None:
+    assert share_of(name) >= 0.99
+
+
+def test_one_set_for_both_phases_solves_it_too() -> None:
+    """Means hide which phase it is; messages from each pick do not."""
+    assert share_of("isq-u") >= 0.97
+
+
+class Shaped:
+    """A tiny world that offers partial rewards, by any rule: 3 for item 0, 2 off for the others."""
+
+    def __init__(self, world: theory.TinyWorld) -> None:
+        self.world = world
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.world, name)
+
+    def partial_reward(self, key: Any, state: Any, action: Any) -> Any:
+        """What all picks earn at the last, before it what they look like."""
+        looks = jnp.cumsum(jnp.where(action.items == 0, 3.0, -2.0))
+        return looks.at[-1].set(self.world.step(key, state, action)[1])
+
+
+def test_with_partial_rewards_the_same_is_learned() -> None:
+    assert share_of("isq-i", marginal=True) >= 0.99
+
+
+def test_partial_rewards_leave_the_best_policy_as_it_is() -> None:
+    """By dynamic programming over phases: Q-values move by what is earned already, argmax stays."""
+    world = theory.random_world(3, num_states=4, num_items=4, num_select=2, num_commands=2)
+    solution = theory.solve(world, 0.9)
+    rng = np.random.default_rng(0)
+    pairs = list(product(range(4), range(2)))
+    for state in range(world.num_states):
+        upto = {pair: float(rng.normal()) for pair in pairs}  # after one pick, whatever
+        first = np.full((4, 2), -np.inf)
+        best_after = {}
+        for pair in pairs:
+            plain = solution.phase_q(state, (pair,))
+            shaped = plain - upto[pair]  # the last pick is paid the rest
+            best_after[pair] = np.unravel_index(np.argmax(shaped), shaped.shape)
+            assert best_after[pair] == np.unravel_index(np.argmax(plain), plain.shape)
+            first[pair] = upto[pair] + shaped.max()  # the first is paid its part
+        np.testing.assert_allclose(first, solution.phase_q(state, ()), rtol=1e-9)
+
+
+SMALL = {
+    "circle": sm.Circle(num_items=6, num_context=2, num_select=3, time_limit=5),
+    "predator-prey": sm.PredatorPrey(num_items=5, num_select=3, grid=5, time_limit=5),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "world"),
+    [
+        ("isq-i-1", "circle"),
+        ("isq-p", "predator-prey"),
+        ("vanilla", "circle"),
+        ("sorting", "circle"),
+        ("eq-local", "predator-prey"),
+        ("rsq", "predator-prey"),
+        ("idqn", "circle"),
+        ("idqn-own", "predator-prey"),
+    ],
+)
+def test_rows_of_all_kinds_learn_something(name: str, world: str) -> None:
+    settings = FastSettings(**FEW, marginal=name == "isq-p")
+    engine = Compiled(SMALL[world], qlambda(name, 96, SMALL[world], settings), seed=0)
+    running = started(engine)
+    first = jax.tree.map(np.asarray, running.learner.params)
+    with probing.changed("jax_disable_most_optimizations", True):
+        running, report = engine.run(running)
+    assert np.isfinite(report.loss)
+    assert report.updates == 1
+    assert not same(first, running.learner.params)
+
+
+@pytest.mark.parametrize("world", list(SMALL))
+def test_what_picks_add_sums_up_to_the_reward(world: str) -> None:
+    learner = qlambda("isq-u", 96, SMALL[world], FastSettings(**FEW, marginal=True))
+    engine = Compiled(SMALL[world], learner, seed=0)
+    keys = jax.random.split(jax.random.key(1), 8)
+    played = jit(lambda run: jax.lax.scan(engine._step, run, keys))(started(engine))[1][0]
+    assert played.marginal.shape == (8, 4, 3)
+    np.testing.assert_allclose(
+        played.marginal.sum(axis=2), played.steps.reward, rtol=1e-4, atol=1e-6
+    )
+    assert np.asarray(played.marginal)[..., :2].any()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"minibatch": 7}, "minibatch=7: must divide num_envs × rollout = 1024"),
+        ({"chunk": 1000}, "chunk=1000: must be a multiple of num_envs × rollout = 1024"),
+        ({"lambda_steps": 1.5}, "lambda_steps=1.5: must be 0 or more than 0 and at most 1"),
+        ({"lambda_phases": -0.1}, "lambda_phases=-0.1: must be 0"),
+        ({"marginal": 1}, "marginal=1: must be True or False"),
+    ],
+)
+def test_a_setting_out_of_range_is_named(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(SelectError, match=said):
+        FastSettings(**changes)
+    assert FastSettings(lambda_phases=0.0).lambda_phases == 0.0
