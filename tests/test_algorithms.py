@@ -271,6 +271,17 @@ def test_isq_i_1_only_ever_says_stay() -> None:
     assert agent.open_pairs(seen, iterative.empty(3)).tolist() == [[False, True, False]] * 4
 
 
+def test_isq_i_1_stays_in_a_world_that_has_its_commands_in_another_order() -> None:
+    world = Circle(num_items=4, num_context=1, num_select=3, commands=("up", "right", "stay"))
+    more = Circle(num_items=4, num_context=1, num_select=3, commands=("stay", "up", "right"))
+    agent = agents.make("isq-i-1", world, shape=Shape(5, 1))
+    learned = jit(agent.init)(jax.random.key(0)), jnp.arange(3)
+    for place, command in ((world, 2), (more, 0)):
+        seen = circles(legal=np.ones((4, 3), bool))
+        action = jit(agent.actor(place))(learned, jax.random.key(1), None, seen)
+        assert action.commands.tolist() == [command] * 3
+
+
 def test_isq_i_1_is_refused_where_no_command_is_stay() -> None:
     with pytest.raises(SelectError, match="only gives the command 'stay', and this world has up"):
         agents.make("isq-i-1", Circle(commands=("up", "down")))

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import tiny
 
-from selectmdp import cli
+from selectmdp import cli, pace
 from selectmdp.cli import play
 from selectmdp.cli.options import TaskOptions
 from selectmdp.signals import Stopped
@@ -23,7 +23,18 @@ from selectmdp.signals import Stopped
 haste = tiny.haste
 
 TINY = [f"--{name.replace('_', '-')}={value}" for name, value in tiny.WORLD.items()]
-TINY += ["--algorithm", "isq-p", "--steps", "400", "--evaluations", "4", "--episodes", "8"]
+TINY += [
+    "--preset",
+    "paper",
+    "--algorithm",
+    "isq-p",
+    "--steps",
+    "400",
+    "--evaluations",
+    "4",
+    "--episodes",
+    "8",
+]
 TINY += ["--set", *(f"{name}={value}" for name, value in tiny.SETTINGS.items())]
 
 
@@ -126,7 +137,7 @@ def test_train_ends_with_one_json_object_on_the_last_line(run, tmp_path, capsys)
     result = last_line(capsys)
     same = json.loads((run / "result.json").read_text())
     for told in (result, same):
-        del told["seconds"], told["folder"]
+        del told["seconds"], told["folder"], told["megabytes"]
     assert result == same
     assert "exists and is not empty" in refused(["train", "circle", "--out", str(out)], capsys)
 
@@ -264,7 +275,7 @@ def test_parameters_grow_as_the_paper_says(capsys):
         (["train", "circle", "--preset", "quick"], "preset 'quick' is none of fast, paper"),
         (["train", "circle", "--steps", "-5"], "steps=-5: must not be negative"),
         (["train", "circle", "--set", "pace=1"], "--set pace=1: give name=value, the names are"),
-        (["train", "circle", "--set", "chunk=7"], "chunk=7: must divide target_period=1000"),
+        (["train", "circle", "--set", "chunk=7"], "chunk=7: must be a multiple of num_envs"),
         (["train", "circle", "--num-items", "3"], "num_select=6 is more than num_items=3"),
         (["train", "circle", "--out", "/dev/null"], "/dev/null is a file: choose another --out"),
         (
@@ -329,10 +340,11 @@ def test_check_of_a_good_world_passes(capsys):
 
 def test_demo_leaves_a_film_of_each_world_and_of_the_trained_policy(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(play, "DEMO_WORLD", tiny.WORLD)
-    how = {name: tiny.RUN[name] for name in ("algorithm", "evaluations", "settings")}
+    monkeypatch.setattr(pace, "steps_in", lambda config, world: 400)
+    how = {name: tiny.RUN[name] for name in ("algorithm", "preset", "evaluations", "settings")}
     monkeypatch.setattr(play, "DEMO", {**tiny.WORLD, **how})
     out = tmp_path / "films"
-    cli.main(["demo", "--out", str(out), "--steps", "400", "--episodes", "8"])
+    cli.main(["demo", "--out", str(out), "--minutes", "1", "--episodes", "8"])
     for name in ("circle-greedy", "predator-prey-greedy", "circle-trained"):
         assert (out / f"{name}.gif").read_bytes()[:4] == b"GIF8"
     assert (out / "circle" / "curve.png").is_file()

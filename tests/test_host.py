@@ -144,6 +144,15 @@ def test_a_registered_world_of_ours_trains_and_resumes_to_the_same_end(
     assert tiny.rows(cut) == tiny.rows(whole)
 
 
+def test_the_fast_learner_trains_on_the_host_too(tmp_path: Path) -> None:
+    settings = {"num_envs": 2, "rollout": 4, "minibatch": 4, "channels": 8, "chunk": 16}
+    how = {**HOST, "preset": "fast", "algorithm": "isq-u", "steps": 64, "settings": settings}
+    result = sm.train(Counter, out=tmp_path / "run", **how)
+    assert result.to_json()["steps"] == 64
+    assert result.evaluation.mean_reward == 1.0
+    assert [row["step"] for row in tiny.rows(tmp_path / "run") if "loss" in row] == [16, 32, 48, 64]
+
+
 def test_an_environment_of_ones_own_trains_from_a_function_that_makes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

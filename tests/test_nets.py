@@ -27,12 +27,12 @@ NETWORKS = {
     "eq-local": ISQ(6, 2, ()),
     "of other means": ISQ(6, 2, ("context", "unselected")),
     "idqn": ISQ(6, 2, selected=False),
-    "pairs": Pairwise(6),
-    "pairs as they are": Pairwise(6, normalises=False),
-    "pairs, eq": Pairwise(6, sources=("selected", "context")),
-    "pairs, eq-local": Pairwise(6, sources=()),
-    "pairs, of other sets": Pairwise(6, sources=("context", "unselected")),
-    "pairs, idqn": Pairwise(6, selected=False),
+    "pairs": Pairwise(10),
+    "pairs as they are": Pairwise(10, normalises=False),
+    "pairs, eq": Pairwise(10, sources=("selected", "context")),
+    "pairs, eq-local": Pairwise(10, sources=()),
+    "pairs, of other sets": Pairwise(10, sources=("context", "unselected")),
+    "pairs, idqn": Pairwise(10, selected=False),
 }
 PAIRS = [name for name in NETWORKS if name.startswith("pairs")]
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
@@ -554,6 +554,8 @@ def test_other_numbers_of_items_context_and_picks_are_served_but_no_other_featur
     ):
         with pytest.raises(SelectError, match=name):
             network.check(SPEC, shown)
+    with pytest.raises(SelectError, match="num_context=2: the policy was trained without context"):
+        network.check(Spec(5, 3, 0, 2, 3, 2), SPEC)
 
 
 def test_dense_and_per_item_networks_refuse_another_number_of_items() -> None:

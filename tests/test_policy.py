@@ -265,7 +265,7 @@ def test_picks_that_cannot_have_been_made_are_refused(
         ),
         (
             {"items": circles(6), "context": circles(2)},
-            "context has 2 things: the policy was train",
+            "num_context=2: the policy was trained without context",
         ),
     ],
     ids=range(19),

@@ -19,7 +19,7 @@ import tiny
 from worlds import Shelf
 
 import selectmdp as sm
-from selectmdp import checkpoint, runs, signals, training, worlds
+from selectmdp import checkpoint, pace, runs, signals, training, worlds
 from selectmdp.checkpoint import CheckpointError, verify
 from selectmdp.config import TrainConfig, versions
 from selectmdp.engines import ChunkReport, Compiled, Running
@@ -66,7 +66,7 @@ def interrupt() -> None:
 def same_run(one: Path, other: Path) -> bool:
     results = [json.loads((run / "result.json").read_text()) for run in (one, other)]
     for result in results:
-        del result["seconds"], result["folder"]
+        del result["seconds"], result["folder"], result["megabytes"]
     return (
         tiny.state(one) == tiny.state(other)
         and tiny.rows(one) == tiny.rows(other)
@@ -175,6 +175,100 @@ def test_a_stopped_run_resumes_to_the_same_end(
     sm.train(None, out=out, resume=True)
     assert same_run(whole, out)
     assert sm.load(out).phase_map == (0, 1)
+
+
+FAST: dict[str, Any] = {
+    "preset": "fast",
+    "steps": 256,
+    "settings": {"num_envs": 4, "rollout": 8, "minibatch": 8, "channels": 8, "chunk": 32},
+}
+
+
+def test_a_fast_run_that_was_stopped_resumes_to_the_same_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, out = tiny.train(tmp_path / "whole", **FAST), tmp_path / "stopped"
+    assert whole.policy.phase_map == (0, 1)
+    at_step(monkeypatch, 96, interrupt)  # before the split
+    with pytest.raises(Stopped):
+        tiny.train(out, **FAST)
+    assert sm.load(out).phase_map == (0, 0)
+    sm.train(None, out=out, resume=True)
+    assert tiny.state(out, 256) == tiny.state(tmp_path / "whole", 256)
+    assert tiny.rows(out) == tiny.rows(tmp_path / "whole")
+    again = tiny.train(tmp_path / "other", **FAST, seed=1)
+    assert tiny.state(again.folder, 256) != tiny.state(out, 256)
+
+
+def test_minutes_become_steps_once_and_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pace, "_speed", lambda config, world: (100.0, 10.0))
+    monkeypatch.setattr(pace, "monotonic", lambda: 5.0)
+    out, how = tmp_path / "run", {**FAST, "steps": None, "minutes": 0.25}
+    result = tiny.train(out, **how)
+    # 100 steps/s · 0.85 · (15 s − 10 s of compiling), in whole chunks
+    assert result.to_json()["steps"] == 416
+    assert sm.load(out).about["config"]["minutes"] == 0.25
+    state = tiny.state(out, 416)
+    by_steps = tiny.train(tmp_path / "by steps", **{**FAST, "steps": 416})
+    assert tiny.state(by_steps.folder, 416) == state
+    resumed = tiny.train(out, **how, resume=True)
+    assert resumed.to_json()["steps"] == 416
+    with pytest.raises(SelectError, match=r"minutes=0\.5 where the run has 0\.25"):
+        tiny.train(out, **{**how, "minutes": 0.5}, resume=True)
+
+
+def test_the_speed_is_measured_on_the_run_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "TRIAL_SECONDS", 0.0)
+    config = TrainConfig(
+        task="circle", options=tiny.WORLD, algorithm="isq-u", seed=0, **FAST, minutes=1.0
+    )
+    speed, compiling = pace._speed(config, worlds.world("circle", tiny.WORLD))
+    assert speed > 0.0
+    assert compiling > 0.0
+
+
+@pytest.mark.parametrize(
+    ("minutes", "said"),
+    [
+        (0.1, "minutes=0.1: compiling and one chunk of 32 steps take 0.2; give more"),
+        (-1, "minutes=-1: must be more than 0"),
+        (float("nan"), "minutes=nan: must be more than 0"),
+        ("12", "minutes='12': must be a number"),
+    ],
+)
+def test_minutes_that_cannot_be_are_refused(
+    minutes: Any, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pace, "_speed", lambda config, world: (100.0, 10.0))
+    with pytest.raises(SelectError, match=said):
+        tiny.train(tmp_path / "run", **{**FAST, "steps": None, "minutes": minutes})
+    assert not (tmp_path / "run" / "config.json").exists()
+
+
+def test_two_processes_do_not_train_in_one_folder(whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole, tmp_path / "run")
+    with (
+        runs.alone_in(tmp_path / "run"),
+        pytest.raises(SelectError, match="another process is training here"),
+    ):
+        sm.train(None, out=tmp_path / "run", resume=True)
+    with runs.alone_in(tmp_path / "run"):
+        pass  # the lock went with its holder
+
+
+def test_steps_and_minutes_together_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SelectError, match="steps=256 and minutes=1: give one of them"):
+        tiny.train(tmp_path / "run", **FAST, minutes=1)
+    assert not (tmp_path / "run").exists()
+
+
+def test_marginal_rewards_are_refused_where_a_world_has_none(tmp_path: Path) -> None:
+    settings = {**FAST["settings"], "marginal": True}
+    with pytest.raises(SelectError, match="does not offer partial_reward"):
+        sm.train(Shelf(), preset="fast", settings=settings, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_run_killed_in_its_own_process_resumes_to_the_same_end(
@@ -374,10 +468,14 @@ def test_without_a_run_there_is_nothing_to_resume(out: str | None) -> None:
         ("circle", {"seed": 2**32}, "seed=4294967296: must be less than 2**32"),
         ("circle", {"episodes": 0}, "episodes=0: must be at least 1"),
         ("circle", {"evaluations": 0}, "evaluations=0: must be at least 1"),
-        ("circle", {"settings": {"pace": 1}}, "no setting 'pace': there are channels, layers"),
+        (
+            "circle",
+            {"settings": {"pace": 1}},
+            "no setting 'pace': there are channels, pairs, layer_norm",
+        ),
         ("circle", {"settings": ["pace"]}, "settings=['pace']: give a dict"),
-        ("circle", {"settings": {"chunk": 7}}, "chunk=7: must divide target_period=1000"),
-        ("circle", {"settings": {"num_envs": 4}}, "num_envs=4: must divide chunk=250"),
+        ("circle", {"settings": {"chunk": 7}}, "chunk=7: must be a multiple of num_envs"),
+        ("circle", {"settings": {"minibatch": 7}}, "minibatch=7: must divide num_envs"),
         ("circle", {"settings": {"discount": 1.5}}, "discount=1.5: must be more than 0 and at"),
         ("circle", {"settings": {"learning_rate": np.nan}}, "learning_rate=nan: must be more"),
         ("circle", {"settings": {"learning_rate": "fast"}}, "learning_rate='fast': must be a num"),

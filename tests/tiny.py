@@ -71,9 +71,11 @@ def in_haste() -> Iterator[None]:
             compilation_cache.reset_cache()
 
 
-def sharing_init(self: Trainer, folder: Path, config: TrainConfig, world: worlds.World) -> None:
+def sharing_init(
+    self: Trainer, folder: Path, config: TrainConfig, world: worlds.World, *began: float
+) -> None:
     """A trainer's constructor that takes engine and judge of an earlier trainer like it."""
-    INIT(self, folder, config, world)
+    INIT(self, folder, config, world, *began)
     if isinstance(world, worlds.JaxWorld):
         alike = repr((config.algorithm, config.full_settings, config.steps, world))
         self.engine, self.judge = MADE.setdefault(alike, (self.engine, self.judge))

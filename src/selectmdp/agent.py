@@ -108,7 +108,8 @@ class Agent:
         The world may have other sizes than the agent's; one that it cannot serve is refused.
         """
         self.network.check(self.spec, env.spec)
-        here = replace(self, legal_after=offers(env, "legal_after"))
+        given = _given_commands(self.algorithm, env)
+        here = replace(self, legal_after=offers(env, "legal_after"), commands=given)
 
         def act(
             learned: tuple[Params, Int[Array, " K"]],
@@ -170,7 +171,10 @@ class Agent:
         """What an observation promises before its first pick."""
         selection = iterative.empty(phase_map.shape[0])
         own = sharing.of_phase(params, phase_map, selection.phase)
-        values = self.network.values(own, observation, selection.picks)
+        if isinstance(self.network, IncrementalNetwork):
+            values = self.network.read(own, self.network.begin(own, observation))
+        else:
+            values = self.network.values(own, observation, selection.picks)
         mask = self.open_pairs(observation, selection)
         return self.algorithm.rule.value(values, mask, selection.phase)
 
@@ -197,10 +201,15 @@ def make(
     """The agent of an algorithm on a world."""
     row = algorithms.algorithm(name)
     network = algorithms.network(name, env, shape)
-    commands = None
-    if row.commands is not None:
-        commands = tuple(command in row.commands for command in env.command_names)
+    commands = _given_commands(row, env)
     return Agent(name, env.spec, network, offers(env, "legal_after"), commands)
+
+
+def _given_commands(row: algorithms.Algorithm, env: Any) -> tuple[bool, ...] | None:
+    """Which of a world's commands an algorithm ever gives, by their names; None: all."""
+    if row.commands is None:
+        return None
+    return tuple(command in row.commands for command in algorithms.command_names(row, env))
 
 
 def _before(action: Action) -> Selection:

@@ -102,14 +102,7 @@ def network(name: str, env: Any, shape: Shape) -> Network:
     """The network of an algorithm on a world; a world that it cannot serve is refused."""
     row = algorithm(name)
     if row.commands is not None:
-        names = tuple(offers(env, "command_names") or ())
-        for command in row.commands:
-            if command not in names:
-                known = f"has {', '.join(names)}" if names else "does not name its commands"
-                raise SelectError(
-                    f"algorithm {name!r} only gives the command {command!r}, and this world "
-                    f"{known}; take another algorithm"
-                )
+        command_names(row, env)
     if row.dense:
         sort_key = offers(env, "sort_key")
         order = by_features if sort_key is None else largest_first(sort_key)
@@ -118,3 +111,17 @@ def network(name: str, env: Any, shape: Shape) -> Network:
     if shape.pairs:
         made = Pairwise(shape.channels, shape.layer_norm, row.sources, row.selected)
     return PerItem(made) if row.per_item else made
+
+
+def command_names(row: Algorithm, env: Any) -> tuple[str, ...]:
+    """A world's commands, for an algorithm that gives some of them only; all those are there."""
+    names = tuple(offers(env, "command_names") or ())
+    for command in row.commands or ():
+        if command not in names:
+            known = f"has {', '.join(names)}" if names else "does not name its commands"
+            name = next(name for name, each in ALGORITHMS.items() if each is row)
+            raise SelectError(
+                f"algorithm {name!r} only gives the command {command!r}, and this world "
+                f"{known}; take another algorithm"
+            )
+    return names

@@ -112,11 +112,6 @@ class Policy:
                 f"no context: the policy was trained with {self.spec.num_context} context things "
                 "and needs to see them; give context=[U, G]"
             )
-        if self.spec.num_context == 0 and num_context > 0:
-            raise SelectError(
-                f"context has {num_context} things: the policy was trained without and sees none; "
-                "leave it out"
-            )
 
 
 @partial(jax.jit, static_argnums=0)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,9 @@ class TrainResult:
     """Random and, where the world offers it, greedy: on the same episodes."""
     folder: Path
     seconds: float
-    """Of training, over all its parts."""
+    """Of the run, over all its parts, with compilation and evaluations."""
+    megabytes: float
+    """The most memory that the process ever had."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -37,8 +40,19 @@ class TrainResult:
             **{f"evaluation_{name}": value for name, value in named.items()},
             "references": {name: told.to_json() for name, told in self.references.items()},
             "seconds": round(self.seconds, 1),
+            "megabytes": None if math.isnan(self.megabytes) else round(self.megabytes),
             "folder": str(self.folder),
         }
+
+
+def peak_megabytes() -> float:
+    """The most memory that this process ever had; NaN where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return math.nan
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
 
 
 def write(result: TrainResult) -> None:

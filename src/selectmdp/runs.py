@@ -4,6 +4,8 @@
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
@@ -50,6 +52,24 @@ def create(folder: Path, config: TrainConfig, spec: Spec) -> None:
     """A run's first file: its config."""
     content = {"config": config.to_json(), "spec": asdict(spec), "versions": versions()}
     write_whole(folder / CONFIG, (json.dumps(content, indent=2) + "\n").encode())
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """While this process trains in a folder no other may; a killed one leaves nothing behind."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: there is no lock
+        yield
+        return
+    with (folder / CONFIG).open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SelectError(
+                f"{folder}: another process is training here; wait for it, or stop it"
+            ) from None
+        yield
 
 
 def config_of(folder: Path) -> tuple[TrainConfig, Spec]:

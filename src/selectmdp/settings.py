@@ -66,7 +66,7 @@ class FastSettings:
     rollout: int = setting(8, "steps of each environment between two rounds of learning")
     minibatch: int = setting(32, "steps in an update, with all their phases")
     epochs: int = setting(2, "how often a round learns from each of its steps")
-    learning_rate: float = setting(1e-3, "of RAdam at the start; it falls linearly to 0")
+    learning_rate: float = setting(2e-3, "of RAdam at the start; it falls linearly to 0")
     max_gradient: float = setting(10.0, "longer gradients are cut to this length")
     discount: float = setting(0.99, "γ, from one step to the next; between phases it is 1", 1.0)
     lambda_steps: float = setting(

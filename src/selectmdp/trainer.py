@@ -41,20 +41,30 @@ class Trainer:
     caught: list[int]
     """Signals that ask for an end."""
 
-    def __init__(self, folder: Path, config: TrainConfig, world: worlds.World) -> None:
+    def __init__(
+        self, folder: Path, config: TrainConfig, world: worlds.World, began: float | None = None
+    ) -> None:
+        """`began` is when the run was asked for, by `time.monotonic`; now if not given."""
         self.folder, self.config, self.world = folder, config, world
         self.learner = runs.learner_of(config, world.env)
         self.engine = world.engine(self.learner, config.seed)
         self.judge = world.judge(self.learner.agent.actor(world.env))
         self.keeper = runs.keeper(folder)
         self.episode_steps = worlds.episode_steps(world)
-        self.seconds = 0.0
+        self.began = time.monotonic() if began is None else began
+        self.speed: float | None = None
         self.best: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Of the run so far, over all its parts, with compilation and evaluations."""
+        return time.monotonic() - self.began
 
     def go(self) -> TrainResult:
         """Train to the end, then judge."""
         title = f"{self.config.algorithm} on {self.config.task}, into {self.folder}"
         with ExitStack() as stack:
+            stack.enter_context(runs.alone_in(self.folder))
             stack.enter_context(self.world.opened())
             self.caught = stack.enter_context(signals.noted())
             running, notes = self._begin()
@@ -81,7 +91,8 @@ class Trainer:
         config, meta = runs.meta_of(folder)
         if config != self.config:
             raise CheckpointError(f"{folder} is of another run: move it away, then resume")
-        self.seconds, self.best = meta["seconds"], meta["best"]
+        self.began -= meta["seconds"]
+        self.best = meta["best"]
         changed = differences(meta["versions"], versions())
         if changed:
             notes.append(f"not bit for bit what it would have been: {'; '.join(changed)}")
@@ -91,7 +102,7 @@ class Trainer:
         """One chunk, and what is due after it."""
         config, started = self.config, time.monotonic()
         running, report = self.engine.run(running)
-        self.seconds += time.monotonic() - started
+        self.speed = config.chunk / (time.monotonic() - started)
         self._check(running, report)
         self._show(running, report)
         step = int(running.step)
@@ -157,7 +168,7 @@ class Trainer:
             epsilon=float(self.learner.epsilon(running.step)),
             train_reward=report.reward if report else None,
             parameter_sets=len(set(self.learner.phase_map(step))),
-            steps_per_second=step / self.seconds if self.seconds > 0 else None,
+            steps_per_second=self.speed,
             eval_reward=told.mean_reward if told else None,
             eval_ci95=told.ci95 if told else None,
         )
@@ -198,7 +209,9 @@ class Trainer:
         references = {name: judged(name, judge) for name, judge in others.items()}
         self.display.update(self.config.steps, note="")
         policy = self._policy(running)
-        result = TrainResult(policy, evaluation, references, self.folder, self.seconds)
+        result = TrainResult(
+            policy, evaluation, references, self.folder, self.seconds, results.peak_megabytes()
+        )
         results.write(result)
         return result
 

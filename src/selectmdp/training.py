@@ -1,6 +1,7 @@
 """`train`: from nothing to a trained policy with curves, a table's numbers and checkpoints."""
 
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -45,6 +46,7 @@ def train(
     `resume` the run in `out` goes on; what is not given then is as it was, and a task of None
     is the run's own. Ctrl-C saves, and raises `Stopped` with how to go on.
     """
+    began = time.monotonic()
     asked = {
         "algorithm": algorithm,
         "preset": preset,
@@ -75,7 +77,7 @@ def train(
     if minutes is not None:
         config = replace(config, steps=pace.steps_in(config, world))
     runs.create(folder, config, world.env.spec)
-    return Trainer(folder, config, world).go()
+    return Trainer(folder, config, world, began).go()
 
 
 def _resumed(

@@ -1,5 +1,6 @@
 """The command that measures: `bench`."""
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
@@ -8,9 +9,13 @@ from selectmdp.cli.options import Flag
 
 
 def bench(
-    what: Annotated[Literal["envs", "learner"], tyro.conf.Positional],
+    what: Annotated[Literal["envs", "learner", "learning"], tyro.conf.Positional],
     /,
     seconds: float = 1.0,
+    task: str = "circle-50",
+    seeds: tuple[int, ...] = (0, 1, 2),
+    minutes: float | None = None,
+    out: Path | None = None,
     json: Flag = False,
 ) -> None:
     """Measure speed on this machine.
@@ -19,12 +24,23 @@ def bench(
         what: envs: environment steps per second, beside a plain NumPy version of the same world.
             learner: acting, updating and whole training of the paper's learner, beside the
             machine's own speed at a matrix product.
-        seconds: how long each measurement takes at least.
+            learning: reward against wall-clock of `train` on a task of the paper, beside the
+            published levels; runs are kept under runs/learning, one broken off goes on.
+        seconds: envs, learner: how long each measurement takes at least.
+        task: learning: circle-50, circle-200, predator-prey-4, -7 or -10, circle-50-text.
+        seeds: learning: one training for each.
+        minutes: learning: of each training; those in which the published level is to be reached,
+            if not given.
+        out: learning: a folder for the result as JSON, and a picture of all results in it.
         json: print one object instead of a table.
     """
     from selectmdp import console
-    from selectmdp.bench import envs, learner
+    from selectmdp.bench import envs, learner, learning
 
+    if what == "learning":
+        told = learning.measure(task, seeds, minutes, out)
+        console.as_json(told) if json else _show_learning(told)
+        return
     measure, show = {
         "envs": (envs.measure, _show_envs),
         "learner": (learner.measure, _show_learner),
@@ -35,6 +51,32 @@ def bench(
         console.as_json(result)
     else:
         show(result)
+
+
+def _show_learning(result: dict[str, Any]) -> None:
+    from selectmdp import console
+
+    def minutes(number: float | None) -> str:
+        return "–" if number is None else f"{number:.1f}"
+
+    console.table(
+        f"{result['name']}, {result['minutes']:g} minutes: which published level after how many",
+        (
+            *("seed", "cores", "reward", "steps", "steps/s"),
+            *(f"{name} {level}" for name, level in result["published"].items()),
+        ),
+        [
+            (
+                str(row["seed"]),
+                str(row["cores"]),
+                console.plus_minus(row["mean_reward"], row["ci95"]),
+                f"{row['steps']:,}",
+                f"{row['steps_per_second']:,.0f}",
+                *(minutes(row["minutes_to"][name]) for name in result["published"]),
+            )
+            for row in result["rows"]
+        ],
+    )
 
 
 def _show_envs(result: dict[str, Any]) -> None:

@@ -88,12 +88,12 @@ def check(
         raise SystemExit(1)
 
 
-def demo(out: Path = Path("demo"), steps: int = 20_000, episodes: int = 20, seed: int = 0) -> None:
+def demo(out: Path = Path("demo"), minutes: float = 2.5, episodes: int = 20, seed: int = 0) -> None:
     """Train ISQ on circle selection, beside random and greedy; its curve and a film of it.
 
     Args:
         out: folder for the run, the curve, the films and the pictures.
-        steps: of training; minutes.
+        minutes: of training; its steps are fixed once, by the speed of the first seconds.
         episodes: how many each policy is evaluated on.
         seed: of the training.
     """
@@ -109,7 +109,7 @@ def demo(out: Path = Path("demo"), steps: int = 20_000, episodes: int = 20, seed
             raster.save_png(shown[2][0], out / f"{task}.png")
     resume = runs.is_run(run)
     result = train(
-        "circle", out=run, resume=resume, steps=steps, seed=seed, episodes=episodes, **DEMO
+        "circle", out=run, resume=resume, minutes=minutes, seed=seed, episodes=episodes, **DEMO
     )
     env = envs.Circle(**DEMO_WORLD)
     with console.progress("film of the trained policy") as bar:
@@ -123,8 +123,8 @@ def demo(out: Path = Path("demo"), steps: int = 20_000, episodes: int = 20, seed
     )
 
 
-DEMO_WORLD: dict[str, Any] = {"num_items": 20, "num_select": 3}
-DEMO: dict[str, Any] = {**DEMO_WORLD, "algorithm": "isq-u", "preset": "paper"}
+DEMO_WORLD: dict[str, Any] = {"num_items": 50, "num_select": 6}
+DEMO: dict[str, Any] = {**DEMO_WORLD, "evaluations": 10}
 
 
 def reward_table(rows: list[tuple[str, Any, str, Any]]) -> None:

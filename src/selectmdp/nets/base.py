@@ -112,6 +112,11 @@ def check_rows(trained: Spec, shown: Spec) -> None:
                 f"{name}={getattr(shown, name)}: the policy was trained with "
                 f"{getattr(trained, name)}; N, U and K may differ, this may not"
             )
+    if shown.num_context > 0 and trained.num_context == 0:
+        raise SelectError(
+            f"num_context={shown.num_context}: the policy was trained without context and could "
+            "not see it; leave it out, or train with some"
+        )
 
 
 def leaky(x: Float[Array, "..."]) -> Float[Array, "..."]:

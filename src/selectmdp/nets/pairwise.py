@@ -34,7 +34,7 @@ class Begun(NamedTuple):
     """What each item brings to the join whatever is picked."""
     meets: Float[Array, "N H"]
     """What each item brings to a message with a pick."""
-    messages: Float[Array, "N H"]
+    messages: Float[Array, "N M"]
     """Summed over the picks made."""
     left: Float[Array, " N"]
     """1 for items that are present and not picked."""
@@ -45,7 +45,7 @@ class Pairwise:
     """Messages between items and picks, items and context; any N at run time."""
 
     channels: int = 64
-    """Numbers for each row in a hidden layer."""
+    """Numbers for each row in a hidden layer; in a message half as many."""
     normalises: bool = True
     """Whether rows are layer-normalised where their parts are joined."""
     sources: tuple[Source, ...] = SOURCES
@@ -67,8 +67,8 @@ class Pairwise:
             params[name] = {
                 "meets": weight(next(keys), features, width, features),
                 "other": _spread(next(keys), other, width),
-                "deepen": _affine(next(keys), width, width),
-                "join": weight(next(keys), width, width, width),
+                "deepen": _affine(next(keys), width, self._width),
+                "join": weight(next(keys), self._width, width, self._width),
             }
         if "unselected" in self.sources:
             params["mean"] = {
@@ -123,8 +123,8 @@ class Pairwise:
         meets = jnp.zeros_like(alone)
         if "selected" in params:
             meets = observation.items @ params["selected"]["meets"]
-        left = observation.present.astype(jnp.float32)
-        return Begun(encoded, alone, meets, jnp.zeros_like(alone), left)
+        nothing = jnp.zeros((alone.shape[0], self._width))
+        return Begun(encoded, alone, meets, nothing, observation.present.astype(jnp.float32))
 
     def extend(
         self,
@@ -150,6 +150,11 @@ class Pairwise:
         if "selected" in params:
             joined = joined + begun.messages @ params["selected"]["join"]
         return self._out(params, joined)
+
+    @property
+    def _width(self) -> int:
+        """Numbers in a message: there are as many messages as pairs, so half the channels."""
+        return max(self.channels // 2, 1)
 
     def _others(self, spec: Spec) -> dict[str, int]:
         """The sets that items meet one by one, with the numbers that describe a row."""
@@ -190,7 +195,7 @@ class Pairwise:
         picks: Action,
     ) -> Float[Array, "M H"]:
         if "selected" not in params:
-            return jnp.zeros_like(meets)
+            return jnp.zeros((meets.shape[0], self._width))
         part, num_commands = params["selected"], observation.legal.shape[1]
         commands = jax.nn.one_hot(picks.commands, num_commands)
         rows = jnp.concatenate([observation.items[picks.items], commands], axis=1)

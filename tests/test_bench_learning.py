@@ -1,0 +1,101 @@
+"""`bench learning`: what it would type, what it reads of finished runs, its JSON and picture."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny
+
+from selectmdp import cli
+from selectmdp.bench import learning
+from selectmdp.bench.learning import TASKS, Task
+from selectmdp.spec import SelectError
+
+haste = tiny.haste
+FAST: dict[str, Any] = {
+    "preset": "fast",
+    "steps": 128,
+    "settings": {"num_envs": 4, "rollout": 8, "minibatch": 8, "channels": 8, "chunk": 32},
+}
+
+
+@pytest.fixture
+def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two finished runs of a task of our own, where the bench looks for them."""
+    monkeypatch.setattr(learning, "RUNS", tmp_path / "runs")
+    levels = {"isq-i": -100.0, "isq-u": 100.0}
+    monkeypatch.setitem(TASKS, "small", Task("circle", tiny.WORLD, levels, 2.0))
+    for seed in (0, 3):
+        tiny.train(tmp_path / "runs" / f"small-2min-seed{seed}", **FAST, seed=seed)
+    return tmp_path
+
+
+def test_a_training_is_the_command_that_anybody_would_type() -> None:
+    typed = learning.command("circle-50", 1, 12.0, Path("runs/x"))
+    assert " ".join(typed) == (
+        "train circle --num-items 50 --num-select 6 --dynamics figures --minutes 12 --seed 1 "
+        "--out runs/x --json"
+    )
+
+
+def test_finished_runs_are_read_and_not_trained_again(
+    ran: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(subprocess, "run", None)
+    out = ran / "results"
+    typed = ["bench", "learning", "--task", "small", "--seeds", "0", "3", "--out", str(out)]
+    cli.main([*typed, "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert told == json.loads((out / "small.json").read_text())
+    assert (out / "learning.png").read_bytes()[:4] == b"\x89PNG"
+    assert [row["seed"] for row in told["rows"]] == [0, 3]
+    first = told["rows"][0]
+    kept = json.loads((ran / "runs" / "small-2min-seed0" / "result.json").read_text())
+    assert (first["mean_reward"], first["steps"]) == (kept["mean_reward"], 128)
+    assert first["updates_per_second"] == pytest.approx(first["steps_per_second"] * 2 / 8)
+    assert first["minutes_to"] == {"isq-i": first["curve"][0][0], "isq-u": None}
+    assert [step for _, step, _ in first["curve"]] == [0, 32, 64, 96, 128]
+    assert first["command"].startswith("selectmdp train circle --num-items 6 --num-select 2")
+    cli.main(["bench", "learning", "--task", "small", "--seeds", "3", "--out", str(out), "--json"])
+    again = json.loads(capsys.readouterr().out)
+    assert [row["seed"] for row in again["rows"]] == [0, 3]  # the other seed is kept
+    cli.main(typed)
+    shown = capsys.readouterr().out
+    assert "small, 2 minutes" in shown
+    assert "isq-u 100.0" in shown
+
+
+def test_a_training_that_fails_is_told_and_one_broken_off_goes_on(
+    ran: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    def failing(typed: list[str], **_: Any) -> Any:
+        asked.append(typed[3:])
+        return subprocess.CompletedProcess(typed, 130)
+
+    monkeypatch.setattr(subprocess, "run", failing)
+    (ran / "runs" / "small-2min-seed3" / "result.json").unlink()
+    for seed in (3, 4):
+        with pytest.raises(SelectError, match="ended with code 130"):
+            learning.measure("small", [seed], None, None)
+    broken = str(ran / "runs" / "small-2min-seed3")
+    assert asked[0] == ["train", "--out", broken, "--resume", "--json"]
+    assert asked[1][:4] == ["train", "circle", "--num-items", "6"]
+
+
+@pytest.mark.parametrize(
+    ("name", "seeds", "minutes", "said"),
+    [
+        ("circle-5", [0], 1.0, "task 'circle-5' is none of circle-50, circle-200"),
+        ("circle-50", [], 1.0, "seeds: give at least one"),
+        ("circle-50", [0], 0.0, "minutes=0.0: must be more than 0"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(
+    name: str, seeds: list[int], minutes: float, said: str
+) -> None:
+    with pytest.raises(SelectError, match=said):
+        learning.measure(name, seeds, minutes, None)
