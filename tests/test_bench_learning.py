@@ -11,20 +11,19 @@ import tiny
 from selectmdp import cli
 from selectmdp.bench import learning
 from selectmdp.bench.learning import TASKS, Task
+from selectmdp.settings import FastSettings
 from selectmdp.spec import SelectError
 
 haste = tiny.haste
-FAST: dict[str, Any] = {
-    "preset": "fast",
-    "steps": 128,
-    "settings": {"num_envs": 4, "rollout": 8, "minibatch": 8, "channels": 8, "chunk": 32},
-}
+SETTINGS = {"num_envs": 4, "rollout": 8, "minibatch": 8, "channels": 8, "chunk": 32}
+FAST: dict[str, Any] = {"preset": "fast", "steps": 128, "settings": SETTINGS}
 
 
 @pytest.fixture
 def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two finished runs of a task of our own, where the bench looks for them."""
     monkeypatch.setattr(learning, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(learning, "FastSettings", lambda: FastSettings(**SETTINGS))
     levels = {"isq-i": -100.0, "isq-u": 100.0}
     monkeypatch.setitem(TASKS, "small", Task("circle", tiny.WORLD, levels, 2.0))
     for seed in (0, 3):
@@ -43,12 +42,12 @@ def test_a_training_is_the_command_that_anybody_would_type() -> None:
 def test_finished_runs_are_read_and_not_trained_again(
     ran: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(subprocess, "run", None)
+    monkeypatch.setattr(subprocess, "Popen", None)
     out = ran / "results"
     typed = ["bench", "learning", "--task", "small", "--seeds", "0", "3", "--out", str(out)]
     cli.main([*typed, "--json"])
     told = json.loads(capsys.readouterr().out)
-    assert told == json.loads((out / "small.json").read_text())
+    assert told == json.loads((out / "small-2min.json").read_text())
     assert (out / "learning.png").read_bytes()[:4] == b"\x89PNG"
     assert [row["seed"] for row in told["rows"]] == [0, 3]
     first = told["rows"][0]
@@ -71,12 +70,7 @@ def test_a_training_that_fails_is_told_and_one_broken_off_goes_on(
     ran: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[list[str]] = []
-
-    def failing(typed: list[str], **_: Any) -> Any:
-        asked.append(typed[3:])
-        return subprocess.CompletedProcess(typed, 130)
-
-    monkeypatch.setattr(subprocess, "run", failing)
+    monkeypatch.setattr(learning, "_run", lambda typed: asked.append(typed) or 130)
     (ran / "runs" / "small-2min-seed3" / "result.json").unlink()
     for seed in (3, 4):
         with pytest.raises(SelectError, match="ended with code 130"):
@@ -99,3 +93,30 @@ def test_what_cannot_be_measured_is_refused(
 ) -> None:
     with pytest.raises(SelectError, match=said):
         learning.measure(name, seeds, minutes, None)
+
+
+def test_runs_of_other_defaults_are_not_taken_for_todays(
+    ran: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learning, "FastSettings", FastSettings)
+    with pytest.raises(SelectError, match="small-2min-seed0 was trained by other defaults"):
+        learning.measure("small", [0], None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("small-2min.json", "{"), ("small-2min.json", "[]"), ("a.json", '{"name": "b"}')],
+)
+def test_a_folder_with_other_things_in_it_is_refused_before_anything_is_trained(
+    tmp_path: Path, name: str, content: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(SelectError, match=f"{name} is no result of this bench"):
+        learning.measure("circle-50", [0], 1.0, tmp_path)
+    with pytest.raises(SelectError, match="cannot write"):
+        learning.measure("circle-50", [0], 1.0, tmp_path / name)
+
+
+def test_a_command_is_run_and_its_code_told(capfd: pytest.CaptureFixture[str]) -> None:
+    assert learning._run(["evaluate", "nowhere"]) == 2
+    assert "nowhere" in capfd.readouterr().err

@@ -1,7 +1,7 @@
 """The fast learner: λ-returns by numbers and by a slow oracle, and what it learns, exactly."""
 
 from functools import cache, partial
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
 import jax
@@ -23,16 +23,18 @@ from probing import (
     trained,
     values_by,
 )
+from worlds import Shelf, ShelfState
 
 import selectmdp as sm
 from selectmdp import agent as agents
 from selectmdp import theory
-from selectmdp.engines import Compiled
+from selectmdp.engines import Compiled, _added
 from selectmdp.learners.base import Played
 from selectmdp.learners.qlambda import Aside, QLambda, State, at_last_pick, lambda_returns
 from selectmdp.settings import FastSettings
 from selectmdp.spec import SelectError
 from selectmdp.theory import PROBES
+from selectmdp.types import Action, Transition
 
 programs = probing.programs
 FEW: dict[str, Any] = {"channels": 8, "hidden": (8,), "num_envs": 4, "minibatch": 4, "chunk": 32}
@@ -334,23 +336,90 @@ def test_with_partial_rewards_the_same_is_learned() -> None:
     assert share_of("isq-i", marginal=True) >= 0.99
 
 
-def test_partial_rewards_leave_the_best_policy_as_it_is() -> None:
-    """By dynamic programming over phases: Q-values move by what is earned already, argmax stays."""
-    world = theory.random_world(3, num_states=4, num_items=4, num_select=2, num_commands=2)
+@pytest.mark.parametrize("num_select", [2, 3])
+def test_partial_rewards_leave_the_best_policy_as_it_is(num_select: int) -> None:
+    """By dynamic programming over the phases, paid what the engine pays each pick."""
+    world = theory.random_world(3, num_states=3, num_items=4, num_select=num_select, num_commands=2)
     solution = theory.solve(world, 0.9)
-    rng = np.random.default_rng(0)
-    pairs = list(product(range(4), range(2)))
+    orders = product(permutations(range(4), num_select), product(range(2), repeat=num_select))
+    items, commands = (np.array(part, np.int32) for part in zip(*orders, strict=True))
+    paid_for = jit(jax.vmap(partial(_added, Shaped(world)), in_axes=(None, None, 0)))
     for state in range(world.num_states):
-        upto = {pair: float(rng.normal()) for pair in pairs}  # after one pick, whatever
-        first = np.full((4, 2), -np.inf)
-        best_after = {}
-        for pair in pairs:
-            plain = solution.phase_q(state, (pair,))
-            shaped = plain - upto[pair]  # the last pick is paid the rest
-            best_after[pair] = np.unravel_index(np.argmax(shaped), shaped.shape)
-            assert best_after[pair] == np.unravel_index(np.argmax(plain), plain.shape)
-            first[pair] = upto[pair] + shaped.max()  # the first is paid its part
-        np.testing.assert_allclose(first, solution.phase_q(state, ()), rtol=1e-9)
+        paid = np.asarray(paid_for(jax.random.key(0), state, Action(items, commands)), np.float64)
+        assert np.abs(paid[:, :-1]).min() > 0.5  # every pick is paid something
+        picks = [tuple(zip(*pair, strict=True)) for pair in zip(items, commands, strict=True)]
+        after = [
+            solution.phase_q(state, each[:-1])[each[-1]] - part.sum()
+            for each, part in zip(picks, paid, strict=True)
+        ]
+        values: dict[Any, float] = {}
+        for phase in reversed(range(num_select)):
+            for each, part, rest in zip(picks, paid, after, strict=True):
+                made, pick = each[:phase], each[phase]
+                following = [
+                    value for (so_far, _), value in values.items() if so_far == each[: phase + 1]
+                ]
+                values[made, pick] = part[phase] + (max(following) if following else rest)
+        for made in {made for made, _ in values}:
+            plain = solution.phase_q(state, made)
+            shaped = {pick: value for (so_far, pick), value in values.items() if so_far == made}
+            best = max(shaped, key=shaped.__getitem__)
+            assert plain[best] == pytest.approx(np.nanmax(plain), abs=1e-4)
+            earned = next(
+                part[: len(made)].sum()
+                for each, part in zip(picks, paid, strict=True)
+                if each[: len(made)] == made
+            )
+            for pick, value in shaped.items():
+                assert value == pytest.approx(plain[pick] - earned, abs=1e-4)
+
+
+def hand_made(reward: float, discount: float) -> Transition:
+    """One step [1, 1, …] of a shelf of four: items 3 and 0 picked; all are there afterwards."""
+    shelf = Shelf(num_items=4, num_select=2)
+    seen = shelf.observe(ShelfState(jnp.ones(4, bool), jnp.zeros((), jnp.int32)))
+    step = Transition(
+        observation=seen,
+        action=Action(jnp.asarray([3, 0], jnp.int32), jnp.asarray([0, 1], jnp.int32)),
+        reward=jnp.asarray(reward),
+        discount=jnp.asarray(discount),
+        truncated=jnp.zeros((), bool),
+        next_observation=seen,
+    )
+    return jax.tree.map(lambda leaf: leaf[None, None], step)
+
+
+@pytest.mark.parametrize("name", ["idqn", "myopic", "rsq", "isq-u"])
+def test_what_is_learned_follows_the_algorithms_rule(name: str) -> None:
+    shelf = Shelf(num_items=4, num_select=2)
+    learner = qlambda(name, 96, shelf, FastSettings(**FEW))
+    state = jit(learner.init)(jax.random.key(2), None)
+    played = Played(
+        hand_made(2.0, 0.5), Aside(jnp.full((1, 1, 2), 7.0), jnp.ones((1, 1, 2), bool)), None
+    )
+    first, second = np.asarray(jit(learner.targets)(state, played))[0, 0]
+    seen = jax.tree.map(lambda leaf: leaf[0, 0], played.steps.next_observation)
+    values, legal = jit(learner.agent.first_values)(state.params, state.phase_map, seen)
+    worth = np.where(legal, values, -np.inf)
+    if name == "idqn":  # each by what its own item promises next
+        assert first == pytest.approx(2.0 + 0.5 * worth[3].max(), rel=1e-4)
+        assert second == pytest.approx(2.0 + 0.5 * worth[0].max(), rel=1e-4)
+        return
+    ahead = {"myopic": 0.0, "rsq": worth.max(axis=1).mean(), "isq-u": worth.max()}[name]
+    assert second == pytest.approx(2.0 + 0.5 * ahead, rel=1e-4)
+    assert first == pytest.approx(7.0 + 0.95 * (second - 7.0), rel=1e-4)
+
+
+def test_the_learning_rate_falls_to_nothing_at_the_last_update() -> None:
+    learner = qlambda("isq-u", 96, SMALL["circle"], FastSettings(**FEW))
+    optimiser, params = learner._optimiser(), {"weight": jnp.ones(3)}
+    state, sizes = optimiser.init(params), []
+    for _ in range(49):  # 96 steps, twice, in batches of 4
+        change, state = optimiser.update({"weight": jnp.ones(3)}, state, params)
+        sizes.append(float(jnp.abs(change["weight"]).max()))
+    assert sizes[0] > 1e-3
+    assert 0.0 < sizes[47] < 1e-4
+    assert sizes[48] == 0.0
 
 
 SMALL = {

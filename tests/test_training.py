@@ -229,10 +229,28 @@ def test_the_speed_is_measured_on_the_run_itself(monkeypatch: pytest.MonkeyPatch
     assert compiling > 0.0
 
 
+def test_the_speed_is_that_of_learning_not_of_warming_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    reports: list[ChunkReport] = []
+    run = Compiled.run
+
+    def noting(self: Compiled, running: Running) -> tuple[Running, ChunkReport]:
+        running, report = run(self, running)
+        reports.append(report)
+        return running, report
+
+    monkeypatch.setattr(Compiled, "run", noting)
+    monkeypatch.setattr(pace, "TRIAL_SECONDS", 0.0)
+    paper = {name: tiny.RUN[name] for name in ("algorithm", "preset", "settings", "steps")}
+    config = TrainConfig(task="circle", options=tiny.WORLD, seed=0, minutes=1.0, **paper)
+    pace._speed(config, worlds.world("circle", tiny.WORLD))
+    assert len(reports) == 2
+    assert reports[1].updates == 50  # one for each step of the chunk
+
+
 @pytest.mark.parametrize(
     ("minutes", "said"),
     [
-        (0.1, "minutes=0.1: compiling and one chunk of 32 steps take 0.2; give more"),
+        (0.1, "minutes=0.1: compiling and one chunk of 32 steps take 0.18; give more"),
         (-1, "minutes=-1: must be more than 0"),
         (float("nan"), "minutes=nan: must be more than 0"),
         ("12", "minutes='12': must be a number"),
@@ -244,7 +262,7 @@ def test_minutes_that_cannot_be_are_refused(
     monkeypatch.setattr(pace, "_speed", lambda config, world: (100.0, 10.0))
     with pytest.raises(SelectError, match=said):
         tiny.train(tmp_path / "run", **{**FAST, "steps": None, "minutes": minutes})
-    assert not (tmp_path / "run" / "config.json").exists()
+    assert not (tmp_path / "run").exists()
 
 
 def test_two_processes_do_not_train_in_one_folder(whole: Path, tmp_path: Path) -> None:
@@ -262,6 +280,12 @@ def test_steps_and_minutes_together_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SelectError, match="steps=256 and minutes=1: give one of them"):
         tiny.train(tmp_path / "run", **FAST, minutes=1)
     assert not (tmp_path / "run").exists()
+
+
+def test_marginal_rewards_are_refused_where_nothing_would_learn_them(tmp_path: Path) -> None:
+    settings = {**FAST["settings"], "marginal": True}
+    with pytest.raises(SelectError, match="each pick of idqn learns from the whole reward"):
+        tiny.train(tmp_path / "run", **{**FAST, "settings": settings, "algorithm": "idqn"})
 
 
 def test_marginal_rewards_are_refused_where_a_world_has_none(tmp_path: Path) -> None:
@@ -716,6 +740,16 @@ def test_a_setting_typed_wrongly_is_told(typed: str, said: str) -> None:
     with pytest.raises(SelectError) as refused:
         parsed(PaperSettings, (typed,))
     assert said in str(refused.value)
+
+
+def test_a_config_keeps_the_settings_it_was_made_with_though_a_default_moves() -> None:
+    kept = TrainConfig("circle", {}, "isq-u", "fast", {"epochs": 3}, 4096, 0).to_json()
+    kept["all_settings"]["learning_rate"] = 0.5  # what the default was, then
+    del kept["minutes"]  # older runs do not know it
+    back = TrainConfig.from_json(json.loads(json.dumps(kept)))
+    assert (back.full_settings.learning_rate, back.full_settings.epochs) == (0.5, 3)
+    assert back.settings == {"epochs": 3, "learning_rate": 0.5}
+    assert back.minutes is None
 
 
 def test_a_config_comes_back_from_json_as_it_was() -> None:

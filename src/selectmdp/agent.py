@@ -169,14 +169,20 @@ class Agent:
         self, params: Params, phase_map: Int[Array, " K"], observation: Observation
     ) -> Float[Array, ""]:
         """What an observation promises before its first pick."""
+        values, legal = self.first_values(params, phase_map, observation)
+        return self.algorithm.rule.value(values, legal, jnp.zeros((), jnp.int32))
+
+    def first_values(
+        self, params: Params, phase_map: Int[Array, " K"], observation: Observation
+    ) -> tuple[Float[Array, "N C"], Bool[Array, "N C"]]:
+        """Values and legal pairs of an observation before its first pick."""
         selection = iterative.empty(phase_map.shape[0])
         own = sharing.of_phase(params, phase_map, selection.phase)
         if isinstance(self.network, IncrementalNetwork):
             values = self.network.read(own, self.network.begin(own, observation))
         else:
             values = self.network.values(own, observation, selection.picks)
-        mask = self.open_pairs(observation, selection)
-        return self.algorithm.rule.value(values, mask, selection.phase)
+        return values, self.open_pairs(observation, selection)
 
     def states_at_once(self) -> int | None:
         """How many steps of a batch are best learned from together; None: all."""

@@ -3,7 +3,7 @@
 import math
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from importlib.metadata import version
 from numbers import Real
 from typing import Any
@@ -77,16 +77,21 @@ class TrainConfig:
     @classmethod
     def from_json(cls, told: Any) -> "TrainConfig":
         """Back from `to_json`."""
-        names = [name for name in cls.__dataclass_fields__ if name != "chunk"]
         if not isinstance(told, Mapping):
             raise SelectError("the config of the run is no object")
-        for name in names:
-            if name not in told:
-                raise SelectError(f"the config of the run is not whole: {name!r} is missing")
+        for each in fields(cls):
+            needed = each.init and each.default is MISSING
+            if needed and each.name not in told:
+                raise SelectError(f"the config of the run is not whole: {each.name!r} is missing")
         for name in ("options", "settings"):
             if not isinstance(told[name], Mapping):
                 raise SelectError(f"{name}={told[name]!r}: must be an object")
-        return cls(**{name: told[name] for name in names})
+        kept = {each.name: told[each.name] for each in fields(cls) if each.name in told}
+        config = cls(**kept)
+        # A default may be another today than when the run was made.
+        then, now = told.get("all_settings", {}), asdict(config.full_settings)
+        moved = {name: value for name, value in then.items() if _listed(now.get(name)) != value}
+        return replace(config, settings={**config.settings, **moved})
 
 
 def differences(kept: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
@@ -115,6 +120,11 @@ def plain(name: str, value: Any) -> Any:
 def whole_chunks(steps: int, chunk: int) -> int:
     """A number of steps, rounded up."""
     return -(-steps // chunk) * chunk
+
+
+def _listed(value: Any) -> Any:
+    """As JSON has it."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 def check_minutes(minutes: object) -> float:

@@ -173,7 +173,7 @@ def _added(env: Any, key: Key[Array, ""], world: Any, action: Action) -> Float[A
 
     The key is that of the step on purpose: the same chance.
     """
-    upto = learning_reward(env)(env.partial_reward(key, world, action))
+    upto = jax.vmap(learning_reward(env))(env.partial_reward(key, world, action))
     return jnp.diff(upto, prepend=jnp.zeros(1))
 
 

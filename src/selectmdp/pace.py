@@ -1,5 +1,6 @@
 """How many steps a training makes in some minutes: measured once, before the first of them."""
 
+import math
 from dataclasses import replace
 from time import monotonic
 
@@ -9,8 +10,11 @@ from selectmdp import console, runs, worlds
 from selectmdp.config import TrainConfig, whole_chunks
 from selectmdp.spec import SelectError
 
-TRIAL_SECONDS, TRIAL_CHUNKS = 4.0, 3
-"""How long the speed is measured at least."""
+TRIAL_SECONDS = 4.0
+"""How long the speed is measured, or for one chunk if that takes longer."""
+TRIAL_STEPS = 10
+"""Chunks that the trial pretends to train for: a tenth of them, all that a learner may use to warm
+up, is the one that compiles."""
 SHARE = 0.85
 """Of the time for training itself; the rest is for evaluations and checkpoints."""
 
@@ -24,27 +28,28 @@ def steps_in(config: TrainConfig, world: worlds.World) -> int:
     left = 60 * config.minutes - spent
     steps = int(speed * SHARE * left)
     if steps < config.chunk:
-        least = (spent + config.chunk / speed / SHARE) / 60
+        least = math.ceil((spent + config.chunk / speed / SHARE) / 0.6) / 100
         raise SelectError(
             f"minutes={config.minutes:g}: compiling and one chunk of {config.chunk} steps take "
-            f"{least:.1f}; give more, or steps instead"
+            f"{least:g}; give more, or steps instead"
         )
     return whole_chunks(steps - config.chunk + 1, config.chunk)  # rounded down
 
 
 def _speed(config: TrainConfig, world: worlds.World) -> tuple[float, float]:
     """Steps a second, and the seconds that compiling took."""
-    trial = replace(config, steps=config.chunk * 1000)
+    trial = replace(config, steps=config.chunk * TRIAL_STEPS)
     with console.progress("measuring the speed") as bar, world.opened():
         engine = world.engine(runs.learner_of(trial, world.env), config.seed)
         first = monotonic()
         running = engine.start()
         running, _ = engine.run(running)
         compiled, done = monotonic(), 0
-        while done < TRIAL_CHUNKS or monotonic() - compiled < TRIAL_SECONDS:
+        seconds = 0.0
+        while not done or seconds < TRIAL_SECONDS:
             running, _ = engine.run(running)
             jax.block_until_ready(running.step)
-            done += 1
-            bar(done, max(done + 1, TRIAL_CHUNKS))
-        seconds = (monotonic() - compiled) / done
+            done, seconds = done + 1, monotonic() - compiled
+            bar(int(seconds), int(TRIAL_SECONDS))
+        seconds /= done
     return config.chunk / seconds, max(compiled - first - seconds, 0.0)

@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from selectmdp.evaluation import Evaluation
 from selectmdp.files import write_whole
+from selectmdp.machine import cores
 from selectmdp.policy import Policy
 from selectmdp.runlog import read_rows
 
@@ -40,19 +40,10 @@ class TrainResult:
             **{f"evaluation_{name}": value for name, value in named.items()},
             "references": {name: told.to_json() for name, told in self.references.items()},
             "seconds": round(self.seconds, 1),
+            "cores": cores(),
             "megabytes": None if math.isnan(self.megabytes) else round(self.megabytes),
             "folder": str(self.folder),
         }
-
-
-def peak_megabytes() -> float:
-    """The most memory that this process ever had; NaN where the system does not tell."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return math.nan
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
 
 
 def write(result: TrainResult) -> None:

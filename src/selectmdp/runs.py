@@ -4,6 +4,7 @@
 """
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -31,8 +32,9 @@ NEEDED = ("legal_after", "sort_key")
 """What a policy may need of the world that it learned in."""
 
 
-def claim(folder: Path) -> None:
-    """A new folder; one with something in it is left alone."""
+def claim(folder: Path) -> bool:
+    """An empty folder, and whether it had to be made; one with something in it is left alone."""
+    new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         taken = any(folder.iterdir())
@@ -46,6 +48,7 @@ def claim(folder: Path) -> None:
             f"{folder} exists and is not empty: choose another --out, or go on with the run in it "
             "by --resume"
         )
+    return new
 
 
 def create(folder: Path, config: TrainConfig, spec: Spec) -> None:
@@ -62,14 +65,19 @@ def alone_in(folder: Path) -> Iterator[None]:
     except ImportError:  # Windows: there is no lock
         yield
         return
-    with (folder / CONFIG).open() as file:
+    held = os.open(folder, os.O_RDONLY)
+    try:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise SelectError(
                 f"{folder}: another process is training here; wait for it, or stop it"
             ) from None
+        except OSError:  # a file system without locks
+            pass
         yield
+    finally:
+        os.close(held)
 
 
 def config_of(folder: Path) -> tuple[TrainConfig, Spec]:
@@ -155,6 +163,11 @@ def agent_of(config: TrainConfig, env: Any) -> Agent:
 def learner_of(config: TrainConfig, env: Any) -> Learner:
     """The learner that a config asks for; one that the world cannot serve is refused."""
     made = preset(config.preset).learner(agent_of(config, env), config.full_settings, config.steps)
+    if made.marginal and not made.agent.algorithm.rule.chains:
+        raise SelectError(
+            f"marginal=True: each pick of {config.algorithm} learns from the whole reward; leave "
+            "it out"
+        )
     if made.marginal and offers(env, "partial_reward") is None:
         raise SelectError(
             f"marginal=True: the world {config.task!r} does not offer partial_reward, what each "

@@ -54,6 +54,19 @@ def targets(
     return jax.lax.stop_gradient(jnp.where(ends, reward + ahead, values))
 
 
+def one_step(
+    rule: Rule,
+    items: Int[Array, " K"],
+    reward: Float[Array, ""],
+    discount: Float[Array, ""],
+    values: Float[Array, "N C"],
+    legal: Bool[Array, "N C"],
+) -> Float[Array, " K"]:
+    """What `targets` gives where nothing chains: the next observation's values alone are needed."""
+    ahead = jax.vmap(rule.value, in_axes=(None, None, 0))(values, legal, items)
+    return jax.lax.stop_gradient(reward + discount * ahead)
+
+
 def best(
     values: Float[Array, "N C"], legal: Bool[Array, "N C"], item: Int[Array, ""]
 ) -> Float[Array, ""]:

@@ -20,6 +20,7 @@ from selectmdp.config import TrainConfig, differences, versions
 from selectmdp.display import TrainingDisplay
 from selectmdp.engines import ChunkReport, Running
 from selectmdp.evaluation import Evaluation
+from selectmdp.machine import peak_megabytes
 from selectmdp.policy import Policy
 from selectmdp.results import TrainResult
 from selectmdp.runlog import RunLog
@@ -64,7 +65,6 @@ class Trainer:
         """Train to the end, then judge."""
         title = f"{self.config.algorithm} on {self.config.task}, into {self.folder}"
         with ExitStack() as stack:
-            stack.enter_context(runs.alone_in(self.folder))
             stack.enter_context(self.world.opened())
             self.caught = stack.enter_context(signals.noted())
             running, notes = self._begin()
@@ -210,7 +210,7 @@ class Trainer:
         self.display.update(self.config.steps, note="")
         policy = self._policy(running)
         result = TrainResult(
-            policy, evaluation, references, self.folder, self.seconds, results.peak_megabytes()
+            policy, evaluation, references, self.folder, self.seconds, peak_megabytes()
         )
         results.write(result)
         return result

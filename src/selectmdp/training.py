@@ -63,7 +63,8 @@ def train(
     if resume:
         if out is None or not Path(out).is_dir():
             raise SelectError(f"out={out}: there is no run to resume; give the folder of one")
-        return _resumed(Path(out), task, asked, changes, given).go()
+        with runs.alone_in(Path(out)):
+            return _resumed(Path(out), task, asked, changes, given).go()
     if task is None:
         raise SelectError(f"which task? One of {', '.join(tasks.names())}, or a Gymnasium id")
     world = worlds.world(task, given)
@@ -73,11 +74,17 @@ def train(
         raise SelectError(f"steps={steps} and minutes={minutes}: give one of them")
     runs.learner_of(config, world.env)  # refuses what the task cannot serve, before a folder
     folder = _unused(config) if out is None else Path(out)
-    runs.claim(folder)
-    if minutes is not None:
-        config = replace(config, steps=pace.steps_in(config, world))
-    runs.create(folder, config, world.env.spec)
-    return Trainer(folder, config, world, began).go()
+    made = runs.claim(folder)
+    with runs.alone_in(folder):
+        if minutes is not None:
+            try:
+                config = replace(config, steps=pace.steps_in(config, world))
+            except BaseException:
+                if made:
+                    folder.rmdir()
+                raise
+        runs.create(folder, config, world.env.spec)
+        return Trainer(folder, config, world, began).go()
 
 
 def _resumed(

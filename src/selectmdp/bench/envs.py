@@ -4,7 +4,6 @@ Random picks are drawn beforehand for both: what is measured is the world, with 
 """
 
 import math
-import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 from selectmdp.bench.twins import CircleTwin, PredatorPreyTwin
 from selectmdp.envs import Circle, PredatorPrey
 from selectmdp.iterative import random_action
+from selectmdp.machine import cores
 from selectmdp.spec import SelectError
 
 BATCHES = (1, 64, 1024)
@@ -110,10 +110,3 @@ def twin_steps_per_second(twin: Any, seconds: float) -> float:
         left, right, _ = twin.step(left, right, picks[done % CHUNK], twin.draw(rng))
         done += 1
     return done / (time.perf_counter() - start)
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # Linux
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

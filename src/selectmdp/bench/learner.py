@@ -18,11 +18,11 @@ import numpy as np
 
 from selectmdp import agent, replay
 from selectmdp.algorithms import Shape
-from selectmdp.bench.envs import cores
 from selectmdp.engines import Compiled, Running, blank
 from selectmdp.envs import Circle
 from selectmdp.iterative import random_action
 from selectmdp.learners.dqn import DQN, State
+from selectmdp.machine import cores
 from selectmdp.settings import PaperSettings
 from selectmdp.spec import SelectError
 

@@ -9,15 +9,18 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from selectmdp.bench.envs import cores
 from selectmdp.config import check_minutes
+from selectmdp.files import told as told_of
 from selectmdp.files import write_whole
 from selectmdp.runlog import read_rows
 from selectmdp.runs import is_run
+from selectmdp.settings import FastSettings
 from selectmdp.spec import SelectError, check_seed
+from selectmdp.trainer import GLANCE_EPISODES, GLANCE_STEPS
 
 RUNS = Path("runs") / "learning"
 
@@ -64,28 +67,51 @@ def measure(
     if not seeds:
         raise SelectError("seeds: give at least one")
     each = check_minutes(TASKS[name].minutes if minutes is None else minutes)
+    kept = {} if out is None else _kept(out)
     rows = [_trained(name, check_seed(seed), each) for seed in seeds]
     result = {"name": name, **TASKS[name]._asdict(), "minutes": each, "rows": rows}
     if out is not None:
-        _keep(result, out)
+        _keep(result, kept, out)
     return result
 
 
-def _keep(result: dict[str, Any], out: Path) -> None:
+Kept = dict[tuple[str, float], dict[str, Any]]
+"""Results by task and minutes."""
+
+
+def _kept(out: Path) -> Kept:
+    """What a folder holds already; it is made where it is missing."""
+    with told_of(out):
+        out.mkdir(parents=True, exist_ok=True)
+        texts = {path: path.read_bytes() for path in sorted(out.glob("*.json"))}
+    kept: Kept = {}
+    for path, text in texts.items():
+        try:
+            each = json.loads(text)
+            kept[each["name"], each["minutes"]] = each
+            if path != _file(out, each):
+                raise KeyError("its name")
+        except (ValueError, KeyError, TypeError) as error:
+            raise SelectError(
+                f"{path} is no result of this bench ({error}): choose another --out"
+            ) from None
+    return kept
+
+
+def _keep(result: dict[str, Any], kept: Kept, out: Path) -> None:
     from selectmdp.bench.picture import save_minutes
 
-    out.mkdir(parents=True, exist_ok=True)
-    kept = {
-        key: json.loads(path.read_bytes()) for key in TASKS if (path := _file(out, key)).exists()
-    }
-    before, seeds = kept.get(result["name"]), [row["seed"] for row in result["rows"]]
-    if before is not None and before["minutes"] == result["minutes"]:
-        result["rows"] += [row for row in before["rows"] if row["seed"] not in seeds]
+    place = result["name"], result["minutes"]
+    seeds = [row["seed"] for row in result["rows"]]
+    if place in kept:
+        result["rows"] += [row for row in kept[place]["rows"] if row["seed"] not in seeds]
         result["rows"].sort(key=lambda row: row["seed"])
+    kept[place] = result
     content = json.dumps(result, indent=1, allow_nan=False) + "\n"
-    write_whole(_file(out, result["name"]), content.encode())
-    kept[result["name"]] = result
-    save_minutes(out / "learning.png", [kept[key] for key in TASKS if key in kept])
+    write_whole(_file(out, result), content.encode())
+    order = list(TASKS)
+    places = sorted(kept, key=lambda place: (order.index(place[0]), place[1]))
+    save_minutes(out / "learning.png", [kept[place] for place in places])
 
 
 def command(name: str, seed: int, minutes: float, folder: Path) -> list[str]:
@@ -100,8 +126,8 @@ def command(name: str, seed: int, minutes: float, folder: Path) -> list[str]:
     return ["train", task.task, *options, *given]
 
 
-def _file(out: Path, name: str) -> Path:
-    return out / f"{name}.json"
+def _file(out: Path, result: Mapping[str, Any]) -> Path:
+    return out / f"{result['name']}-{result['minutes']:g}min.json"
 
 
 def _trained(name: str, seed: int, minutes: float) -> dict[str, Any]:
@@ -109,22 +135,32 @@ def _trained(name: str, seed: int, minutes: float) -> dict[str, Any]:
     typed = command(name, seed, minutes, folder)
     if not (folder / "result.json").is_file():
         asked = ["train", "--out", str(folder), "--resume", "--json"] if is_run(folder) else typed
-        done = subprocess.run(
-            [sys.executable, "-m", "selectmdp", *asked], stdout=subprocess.PIPE, check=False
-        )
-        if done.returncode:
+        code = _run(asked)
+        if code:
             raise SelectError(
-                f"`selectmdp {' '.join(asked)}` ended with code {done.returncode}: its message is "
-                "above; the same bench goes on from there"
+                f"`selectmdp {' '.join(asked)}` ended with code {code}: its message is above; the "
+                "same bench goes on from there"
             )
-    how = {"seed": seed, "command": "selectmdp " + " ".join(typed), "cores": cores()}
-    return {**how, **told(folder, name)}
+    return {"seed": seed, "command": "selectmdp " + " ".join(typed), **told(folder, name)}
+
+
+def _run(asked: list[str]) -> int:
+    """The code that a command of ours ends with; Ctrl-C reaches it too, and it saves."""
+    command = [sys.executable, "-m", "selectmdp", *asked]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            process.wait()
+            raise
 
 
 def told(folder: Path, name: str) -> dict[str, Any]:
     """A finished run, in numbers."""
     result = json.loads((folder / "result.json").read_bytes())
     settings = json.loads((folder / "config.json").read_bytes())["config"]["all_settings"]
+    if settings != json.loads(json.dumps(asdict(FastSettings()))):
+        raise SelectError(f"{folder} was trained by other defaults: remove it, then measure again")
     rows = read_rows(folder / "metrics.csv")
     curve = [
         [round(row["seconds"] / 60, 3), int(row["step"]), round(row["eval_reward"], 4)]
@@ -140,10 +176,14 @@ def told(folder: Path, name: str) -> dict[str, Any]:
         "references": {key: each["mean_reward"] for key, each in result["references"].items()},
         "steps_per_second": speed,
         "updates_per_second": speed * settings["epochs"] / settings["minibatch"],
+        "cores": result["cores"],
         "megabytes": result["megabytes"],
         "minutes_to": {
             key: next((minutes for minutes, _, reward in curve if reward >= level), None)
+            if result["mean_reward"] >= level
+            else None
             for key, level in TASKS[name].published.items()
         },
+        "curve_of": f"{GLANCE_EPISODES} episodes of {GLANCE_STEPS} steps, or their time limit",
         "curve": curve,
     }

@@ -55,7 +55,9 @@ def _panel(axes: Axes, told: dict[str, Any]) -> None:
             color=color,
             fontsize=7,
         )
-    axes.set_title(told["name"], fontsize=9, color=INK, loc="left")
+    axes.set_title(
+        f"{told['name']}, {told['minutes']:g} minutes", fontsize=9, color=INK, loc="left"
+    )
     most = max(row["cores"] for row in told["rows"])
     counts = (most, "core"), (len(told["rows"]), "seed")
     said = ", ".join(f"{count} {what}{'s' * (count != 1)}" for count, what in counts)

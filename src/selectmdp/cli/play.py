@@ -101,13 +101,15 @@ def demo(out: Path = Path("demo"), minutes: float = 2.5, episodes: int = 20, see
     from selectmdp.training import train
 
     run = out / "circle"
+    resume = runs.is_run(run)
+    if resume:
+        runs.config_of(run)  # one that cannot be read is told before the films
     with console.progress("films") as bar:
         for task in envs.WORLDS:
             env = envs.WORLDS[task]()
             shown = list(film.scenes(env, references.reference("greedy", env), steps=40))
             film.save_film(shown, out / f"{task}-greedy.gif", title="greedy", progress=bar)
             raster.save_png(shown[2][0], out / f"{task}.png")
-    resume = runs.is_run(run)
     result = train(
         "circle", out=run, resume=resume, minutes=minutes, seed=seed, episodes=episodes, **DEMO
     )

@@ -108,7 +108,7 @@ class OnHost:
         )
 
     def _learned(self, key: Key[Array, ""], learner: Any, played: Played, step: Any) -> Any:
-        reward = learning_reward(self.env)(played.steps.reward)
+        reward = jax.vmap(jax.vmap(learning_reward(self.env)))(played.steps.reward)
         played = played._replace(steps=played.steps._replace(reward=reward))
         return self.learner.learn(key, learner, played, step)
 

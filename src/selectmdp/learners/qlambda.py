@@ -7,6 +7,7 @@ where a later pick explored, and goes on there with what the network promised.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -149,7 +150,7 @@ class QLambda:
         """What each pick is to learn."""
         steps, rule = played.steps, self.agent.algorithm.rule
         if not rule.chains:  # each pick has a future of its own, which no later pick's return tells
-            return jax.vmap(lambda row: self._one_step(state, row))(steps)
+            return jax.lax.map(lambda row: self._one_step(state, row), steps)
         rewards = jax.vmap(jax.vmap(at_last_pick))(steps.action.items, steps.reward)
         if played.marginal is not None:
             rewards = played.marginal
@@ -208,10 +209,10 @@ class QLambda:
         return jnp.where(steps.truncated, everywhere, nothing).at[-1].set(end)
 
     def _one_step(self, state: State, steps: Transition) -> Float[Array, "E K"]:
-        following = self.agent.following(state.params, state.phase_map, steps)
-        rule = self.agent.algorithm.rule
-        return jax.vmap(lambda *each: td.targets(rule, *each))(
-            steps.action.items, steps.reward, steps.discount, following
+        first = partial(self.agent.first_values, state.params, state.phase_map)
+        values, legal = jax.vmap(first)(steps.next_observation)
+        return jax.vmap(partial(td.one_step, self.agent.algorithm.rule))(
+            steps.action.items, steps.reward, steps.discount, values, legal
         )
 
     def _optimiser(self) -> optax.GradientTransformation:
