@@ -128,9 +128,14 @@ def pairs_by_hand(network: Pairwise, params: Any, seen: Observation, picks: Acti
             row for row, there in zip(seen.context, seen.context_present, strict=True) if there
         ],
     }
+    worth = 0.0  # of the state, the same for every item
+    for name in ("selected", "context"):
+        for other in others[name] if name in params else ():
+            part = params[name]
+            worth += (bent(layer(part["other"], other)) @ part["worth"])[0]
     expected = []
     for i in left:
-        x = layer(params["join"], bent(layer(params["encode"], items[i])))
+        x, common = layer(params["join"], bent(layer(params["encode"], items[i]))), worth
         for name in ("selected", "context"):
             for other in others[name] if name in params else ():
                 part = params[name]
@@ -138,10 +143,12 @@ def pairs_by_hand(network: Pairwise, params: Any, seen: Observation, picks: Acti
                 x = x + bent(layer(part["deepen"], met)) @ part["join"]
         if "mean" in params:
             mean = np.mean([bent(layer(params["encode"], items[j])) for j in left], axis=0)
-            x = x + bent(layer(params["mean"]["deepen"], mean)) @ params["mean"]["join"]
+            deep = bent(layer(params["mean"]["deepen"], mean))
+            x = x + deep @ params["mean"]["join"]
+            common = common + (np.concatenate([deep, mean]) @ params["mean"]["worth"])[0]
         if network.normalises:
             x = (x - x.mean()) / np.sqrt(x.var() + 1e-5)
-        expected.append(layer(params["out"], bent(layer(params["mix"], bent(x)))))
+        expected.append(layer(params["out"], bent(layer(params["mix"], bent(x)))) + common)
     return left, np.array(expected)
 
 

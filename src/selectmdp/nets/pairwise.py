@@ -4,6 +4,10 @@ It is equi-invariant as the paper asks (§3.1) and works for any N, U and K. Whe
 other sets by their means alone, here an item meets every pick and every thing of the context: a
 message of two layers for each pair, summed. Items meet each other by the mean of what they are.
 
+What all items have in common, the worth of the state, has a way of its own to the values (as in
+dueling networks): the mean, each pick and each thing of the context add to it. How much one of many
+items matters to it is little, and would be lost among what tells the items apart.
+
 What does not depend on the picks is made once a step (`begin`); a pick adds its messages
 (`extend`); `read` gives the values. Learning needs one row only and takes `value`.
 """
@@ -38,6 +42,8 @@ class Begun(NamedTuple):
     """Summed over the picks made."""
     left: Float[Array, " N"]
     """1 for items that are present and not picked."""
+    worth: Float[Array, ""]
+    """Of the state, by its context and the picks made."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,7 @@ class Pairwise:
     def init(self, key: Key[Array, ""], spec: Spec) -> Params:
         """Fresh parameters: one set."""
         width, features = self.channels, spec.item_features
-        keys = iter(jax.random.split(key, 16))
+        keys = iter(jax.random.split(key, 20))
         params: dict[str, Any] = {
             "encode": _spread(next(keys), features, width),
             "join": _affine(next(keys), width, width),
@@ -69,11 +75,13 @@ class Pairwise:
                 "other": _spread(next(keys), other, width),
                 "deepen": _affine(next(keys), width, self._width),
                 "join": weight(next(keys), self._width, width, self._width),
+                "worth": weight(next(keys), width, 1, width),
             }
         if "unselected" in self.sources:
             params["mean"] = {
                 "deepen": _affine(next(keys), width, width),
                 "join": weight(next(keys), width, width, width),
+                "worth": weight(next(keys), 2 * width, 1, 2 * width),
             }
         return params
 
@@ -85,12 +93,9 @@ class Pairwise:
         self, params: Params, observation: Observation, picks: Action
     ) -> Float[Array, "N C"]:
         """The value of every pair; rows of picked items hold numbers that mean nothing."""
-        begun = self.begin(params, observation)
-        if self.selected:
-            left = begun.left * ~picked(picks, begun.left.shape[0])
-            messages = self._from_picks(params, begun.meets, observation, picks)
-            begun = begun._replace(messages=messages, left=left)
-        return self.read(params, begun)
+        return self.read(
+            params, self._extended(params, self.begin(params, observation), observation, picks)
+        )
 
     def value(
         self,
@@ -101,30 +106,29 @@ class Pairwise:
         command: Int[Array, ""],
     ) -> Float[Array, ""]:
         """The value of one pair: of all other items only their mean is needed."""
-        left = observation.present.astype(jnp.float32)
-        if self.selected:
-            picks = jax.tree.map(lambda leaf: leaf[:-1], picks)  # the last is made in no phase
-            left = left * ~picked(picks, left.shape[0])
-        row = observation.items[item][None]
-        joined = self._alone(params, row, _encoded(params, row), observation)
-        if "unselected" in self.sources:
-            everyone = _encoded(params, observation.items)
-            joined = joined + self._mean(params, everyone, left)[None]
-        if "selected" in params:
-            meets = row @ params["selected"]["meets"]
-            messages = self._from_picks(params, meets, observation, picks)
-            joined = joined + messages @ params["selected"]["join"]
-        return self._out(params, joined)[0, command]
+        picks = jax.tree.map(lambda leaf: leaf[:-1], picks)  # the last is made in no phase
+        row = observation._replace(items=observation.items[item][None])
+        begun = self._extended(params, self.begin(params, row), observation, picks)
+        everyone = _encoded(params, observation.items)
+        left = self._left(observation.present.astype(jnp.float32), picks)
+        return self.read(params, begun, (everyone, left))[0, command]
 
     def begin(self, params: Params, observation: Observation) -> Begun:
         """A state with no picks."""
         encoded = _encoded(params, observation.items)
-        alone = self._alone(params, observation.items, encoded, observation)
+        alone, worth = _apply(params["join"], encoded), jnp.zeros(())
+        if "context" in params:
+            part = params["context"]
+            meets = observation.items @ part["meets"]
+            there = observation.context_present
+            messages, worth = _messages(part, meets, observation.context, there)
+            alone = alone + messages @ part["join"]
         meets = jnp.zeros_like(alone)
         if "selected" in params:
             meets = observation.items @ params["selected"]["meets"]
         nothing = jnp.zeros((alone.shape[0], self._width))
-        return Begun(encoded, alone, meets, nothing, observation.present.astype(jnp.float32))
+        left = observation.present.astype(jnp.float32)
+        return Begun(encoded, alone, meets, nothing, left, worth)
 
     def extend(
         self,
@@ -135,21 +139,20 @@ class Pairwise:
         command: Int[Array, ""],
     ) -> Begun:
         """The state after one more pick; item −1 picks nothing."""
-        if not self.selected:
-            return begun
-        pick = Action(item[None], command[None])
-        more = self._from_picks(params, begun.meets, observation, pick)
-        left = begun.left * ~picked(pick, begun.left.shape[0])
-        return begun._replace(messages=begun.messages + more, left=left)
+        return self._extended(params, begun, observation, Action(item[None], command[None]))
 
-    def read(self, params: Params, begun: Begun) -> Float[Array, "N C"]:
-        """The value of every pair."""
-        joined = begun.alone
-        if "unselected" in self.sources:
-            joined = joined + self._mean(params, begun.encoded, begun.left)[None]
+    def read(self, params: Params, begun: Begun, others: Any = None) -> Float[Array, "N C"]:
+        """The value of every pair; `others` are all items where those begun are only some."""
+        joined, worth = begun.alone, begun.worth
+        if "mean" in params:
+            encoded, left = (begun.encoded, begun.left) if others is None else others
+            common, more = _of_mean(params["mean"], encoded, left)
+            joined, worth = joined + common[None], worth + more
         if "selected" in params:
             joined = joined + begun.messages @ params["selected"]["join"]
-        return self._out(params, joined)
+        if self.normalises:
+            joined = _normalised(joined)
+        return _apply(params["out"], leaky(_apply(params["mix"], leaky(joined)))) + worth
 
     @property
     def _width(self) -> int:
@@ -165,62 +168,46 @@ class Pairwise:
             others["context"] = spec.context_features
         return others
 
-    def _alone(
-        self,
-        params: Params,
-        rows: Float[Array, "M F"],
-        encoded: Float[Array, "M H"],
-        observation: Observation,
-    ) -> Float[Array, "M H"]:
-        """What rows bring to the join whatever is picked."""
-        joined = _apply(params["join"], encoded)
-        if "context" not in params:
-            return joined
-        part = params["context"]
-        others = _apply(part["other"], observation.context)
-        messages = _messages(part, rows @ part["meets"], others, observation.context_present)
-        return joined + messages @ part["join"]
-
-    def _mean(
-        self, params: Params, encoded: Float[Array, "N H"], left: Float[Array, " N"]
-    ) -> Float[Array, " H"]:
-        mean = (left / jnp.maximum(left.sum(), 1.0)) @ encoded
-        return leaky(_apply(params["mean"]["deepen"], mean)) @ params["mean"]["join"]
-
-    def _from_picks(
-        self,
-        params: Params,
-        meets: Float[Array, "M H"],
-        observation: Observation,
-        picks: Action,
-    ) -> Float[Array, "M H"]:
+    def _extended(
+        self, params: Params, begun: Begun, observation: Observation, picks: Action
+    ) -> Begun:
+        """The state after some more picks."""
+        begun = begun._replace(left=self._left(begun.left, picks))
         if "selected" not in params:
-            return jnp.zeros((meets.shape[0], self._width))
-        part, num_commands = params["selected"], observation.legal.shape[1]
-        commands = jax.nn.one_hot(picks.commands, num_commands)
+            return begun
+        commands = jax.nn.one_hot(picks.commands, observation.legal.shape[1])
         rows = jnp.concatenate([observation.items[picks.items], commands], axis=1)
-        return _messages(part, meets, _apply(part["other"], rows), picks.items >= 0)
+        more, worth = _messages(params["selected"], begun.meets, rows, picks.items >= 0)
+        return begun._replace(messages=begun.messages + more, worth=begun.worth + worth)
 
-    def _out(self, params: Params, joined: Float[Array, "M H"]) -> Float[Array, "M C"]:
-        if self.normalises:
-            joined = _normalised(joined)
-        return _apply(params["out"], leaky(_apply(params["mix"], leaky(joined))))
+    def _left(self, left: Float[Array, " N"], picks: Action) -> Float[Array, " N"]:
+        return left * ~picked(picks, left.shape[0]) if self.selected else left
 
 
 def _encoded(params: Params, rows: Float[Array, "M F"]) -> Float[Array, "M H"]:
     return leaky(_apply(params["encode"], rows))
 
 
+def _of_mean(
+    part: Params, encoded: Float[Array, "N H"], left: Float[Array, " N"]
+) -> tuple[Float[Array, " H"], Float[Array, ""]]:
+    """What the mean of the items that are left gives to every row, and to the state's worth."""
+    mean = (left / jnp.maximum(left.sum(), 1.0)) @ encoded
+    deep = leaky(_apply(part["deepen"], mean))
+    return deep @ part["join"], (jnp.concatenate([deep, mean]) @ part["worth"])[0]
+
+
 def _messages(
     part: Params,
     meets: Float[Array, "M H"],
-    others: Float[Array, "P H"],
+    others: Float[Array, "P F"],
     there: Bool[Array, " P"],
-) -> Float[Array, "M H"]:
-    """To each of M rows, summed over the P others that are there."""
-    met = leaky(meets[:, None] + others[None])
-    deep = leaky(_apply(part["deepen"], met))
-    return jnp.einsum("mph,p->mh", deep, there.astype(jnp.float32))
+) -> tuple[Float[Array, "M D"], Float[Array, ""]]:
+    """To each of M rows, and to the state's worth, summed over the P others that are there."""
+    others, there = _apply(part["other"], others), there.astype(jnp.float32)
+    deep = leaky(_apply(part["deepen"], leaky(meets[:, None] + others[None])))
+    worth = (there @ (leaky(others) @ part["worth"]))[0]
+    return jnp.einsum("mph,p->mh", deep, there), worth
 
 
 def _apply(affine: Params, rows: Float[Array, "*stack F"]) -> Float[Array, "*stack H"]:
