@@ -60,6 +60,8 @@ class Pairwise:
     """The sets that are seen: EQ does not see the other unselected items."""
     selected: bool = True
     """Whether picks are seen at all: IDQN does not."""
+    sums: bool = False
+    """Items meet each other by their sum instead of their mean."""
 
     def init(self, key: Key[Array, ""], spec: Spec) -> Params:
         """Fresh parameters: one set."""
@@ -167,7 +169,7 @@ class Pairwise:
         if "mean" in params:
             part = params["mean"]
             encoded, left = (begun.encoded, begun.left) if others is None else others
-            mean = (left / jnp.maximum(left.sum(), 1.0)) @ encoded
+            mean = (left if self.sums else left / jnp.maximum(left.sum(), 1.0)) @ encoded
             deep = leaky(apply(part["deepen"], mean))
             joined = joined + (deep @ part["join"])[None]
             worth = worth + (jnp.concatenate([deep, mean]) @ part["worth"])[0]
