@@ -100,25 +100,37 @@ def _final(job: Job, folder: Path, result: Mapping[str, Any]) -> Row:
 
 def read(path: Path, columns: Sequence[str]) -> list[Row]:
     """The rows of a CSV file with these columns; none where there is no file yet."""
+    rows, fault = readable(path, columns)
+    if fault is not None:
+        raise SelectError(fault)
+    return rows
+
+
+def readable(path: Path, columns: Sequence[str]) -> tuple[list[Row], str | None]:
+    """The rows of a CSV file that are whole, and what is wrong with the rest."""
     if not path.exists():
-        return []
+        return [], None
     try:
         text = path.read_bytes().decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SelectError(f"{path} cannot be read ({error}): mend it or move it away") from None
-    lines = list(csv.reader(io.StringIO(text)))
+        lines = list(csv.reader(io.StringIO(text)))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        return [], f"{path} cannot be read ({error}): mend it or move it away"
     if not lines or tuple(lines[0]) != tuple(columns):
-        raise SelectError(
+        return [], (
             f"{path} is of another version or not ours: its first line should be "
             f"{','.join(columns)}; move it away, or reproduce into another --out"
         )
+    if not text.endswith("\n"):
+        lines[-1:] = [[]]  # its last number may lack digits
     whole = [line for line in lines[1:] if len(line) == len(columns)]
-    if len(whole) < len(lines) - 1 or not text.endswith("\n"):
-        raise SelectError(
-            f"{path} is cut off or damaged at line {len(whole) + 2}: delete that line, and the "
-            "same command makes it again"
-        )
-    return [dict(zip(columns, line, strict=True)) for line in whole]
+    rows = [dict(zip(columns, line, strict=True)) for line in whole]
+    if len(whole) == len(lines) - 1:
+        return rows, None
+    place = next(number for number, line in enumerate(lines) if len(line) != len(columns))
+    return rows, (
+        f"{path} is cut off or damaged at line {place + 1}: delete that line, and the same command "
+        "makes it again"
+    )
 
 
 def write(path: Path, columns: Sequence[str], rows: Sequence[Row]) -> None:
