@@ -30,10 +30,11 @@ const DRAW = {
     fill(pen, disc);
     if (disc.outline === null || disc.width === 0) return;
     const width = Math.max(1, disc.width * pixel);
+    const middle = Math.max(radius - width / 2, 0); // the line lies inside
     const count = Math.max(4, Math.round((2 * Math.PI * radius) / ((DASH + GAP) * pixel)));
     context.beginPath();
-    context.arc(x, y, Math.max(radius - width / 2, 0), 0, 2 * Math.PI); // the line lies inside
-    stroke(pen, disc.outline, width, disc.dashed ? (2 * Math.PI * radius) / count : 0);
+    context.arc(x, y, middle, 0, 2 * Math.PI);
+    stroke(pen, disc.outline, width, disc.dashed ? (2 * Math.PI * middle) / count : 0);
   },
 
   box(pen, box) {
@@ -48,8 +49,17 @@ const DRAW = {
     context.closePath();
     fill(pen, box);
     if (box.outline === null || box.line === 0) return;
-    const period = box.dashed ? (DASH + GAP) * pixel : 0;
-    stroke(pen, box.outline, Math.max(1, box.line * pixel), period);
+    const width = Math.max(1, box.line * pixel);
+    if (!box.dashed) return stroke(pen, box.outline, width, 0);
+    corners.forEach((start, i) => {
+      const end = corners[(i + 1) % 4];
+      const length = Math.hypot(end[0] - start[0], end[1] - start[1]);
+      const count = Math.max(1, Math.round(length / ((DASH + GAP) * pixel)));
+      context.beginPath();
+      context.moveTo(...start);
+      context.lineTo(...end);
+      stroke(pen, box.outline, width, length / count);
+    });
   },
 
   arrow(pen, arrow) {
