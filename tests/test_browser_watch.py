@@ -132,7 +132,11 @@ def test_every_kind_of_shape_is_drawn_as_the_raster_draws_it(browser, pages):
     scene = replace(Ladder().draw(jnp.zeros((), int), made), caption="")
     wanted = to_rgb(scene, width)[:height]
     assert difference(shown, wanted) < 2
-    tile = width // 6  # a unit of the world
+    tile = width // 6  # a unit of the world; rung 1 has its label above it, rung 0 has none
+    above = [
+        shown[int(2.8 * tile) : int(3.2 * tile), x * tile + tile // 2 :][:, :tile] for x in (0, 2)
+    ]
+    assert [bool(part.min() < 80) for part in above] == [False, True]
     for x, y in np.ndindex(6, 5):  # no unit square differs much: a shape amiss would
         square = np.s_[y * tile : (y + 1) * tile, x * tile : (x + 1) * tile]
         assert difference(shown[square], wanted[square]) < 4, (x, y)

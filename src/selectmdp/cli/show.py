@@ -11,7 +11,7 @@ from selectmdp.cli.play import tell
 
 
 def watch(
-    run: Annotated[str, tyro.conf.Positional],
+    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
     /,
     world: World = DEFAULTS,
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("watch.html"),
