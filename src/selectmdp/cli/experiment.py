@@ -65,6 +65,7 @@ def sweep(
 ) -> None:
     """Make many runs: all combinations of a TOML file, or those of a figure of the paper.
 
+    A file with a table [search] is searched with Optuna instead (pip install "selectmdp[sweep]").
     Ctrl-C saves; the same command goes on, and no finished run is lost or made again.
 
     Args:
@@ -82,8 +83,13 @@ def sweep(
     from selectmdp.experiments.engines import ENGINES
     from selectmdp.experiments.live import LiveTable
     from selectmdp.experiments.reproduce import sweep as run
+    from selectmdp.experiments.sweeps import searches
 
     folder = Path("sweeps") / Path(target).stem if out is None else out
+    if searches(target):
+        told = _searched(target, folder, workers, engine)
+        console.as_json(told) if json else _tell_search(told)
+        return
     told = run(
         target,
         budget=budget,
@@ -97,6 +103,36 @@ def sweep(
         console.as_json(told)
     else:
         _tell(told, f"their rows are in {folder}")
+
+
+def _searched(target: str, folder: Path, workers: int | None, engine: str) -> dict[str, Any]:
+    from selectmdp.experiments.engines import ENGINES
+    from selectmdp.experiments.live import LiveTable
+    from selectmdp.spec import SelectError
+
+    try:
+        from selectmdp.experiments.search import search
+    except ImportError as error:
+        raise SelectError(f'Optuna is not here ({error}): pip install "selectmdp[sweep]"') from None
+    with LiveTable(f"search {target}") as shown:
+        return search(
+            Path(target), out=folder, workers=workers, engine=ENGINES[engine](), show=shown
+        )
+
+
+def _tell_search(told: dict[str, Any]) -> None:
+    from selectmdp import console
+
+    names = [name for name in told["best"] if name != "reward"]
+    best = sorted(told["trials"], key=lambda row: -row["reward"])[:10]
+    console.table(
+        f"the best of {len(told['trials'])} trials; the picture is {told['out']}/search.png",
+        ("trial", "reward", *names),
+        [
+            (str(row["number"]), f"{row['reward']:.4f}", *(f"{row[name]}" for name in names))
+            for row in best
+        ],
+    )
 
 
 def _tell(told: dict[str, Any], where: str) -> None:

@@ -14,6 +14,7 @@ A value that is itself a list, such as `commands`, is written as a list in a lis
 
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -28,26 +29,52 @@ NAMES = ("task", "algorithm", "preset", "steps", "seed", "evaluations", "episode
 
 def configs_of(path: Path) -> tuple[TrainConfig, ...]:
     """Every run of a sweep's file."""
-    return tuple(_config(path, choice) for choice in _choices(read(path)))
+    with _named(path):
+        return configs_from(read(path))
+
+
+def configs_from(told: Mapping[str, Any]) -> tuple[TrainConfig, ...]:
+    """Every run of what such a file tells."""
+    return tuple(_config(choice) for choice in _choices(told))
+
+
+def searches(target: str) -> bool:
+    """Whether a file wants its values searched instead of swept."""
+    return Path(target).is_file() and "search" in read(Path(target))
 
 
 def read(path: Path) -> dict[str, Any]:
     """A sweep's file as it stands; a name that nothing has is refused."""
+    with _named(path):
+        try:
+            told = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise SelectError(f"it cannot be read: {error.strerror}") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise SelectError(f"it is no TOML: {error}") from None
+        _check(told)
+        return told
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """What is wrong in a file, with the file's name; once is enough."""
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SelectError(f"{path} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SelectError(f"{path} is no TOML: {error}") from None
+        yield
+    except SelectError as error:
+        told = str(error)
+        raise SelectError(told if str(path) in told else f"{path}: {told}") from None
+
+
+def _check(told: Mapping[str, Any]) -> None:
+    known = (*NAMES, *GROUPS, "search", "trials")
     for name, value in told.items():
-        if name not in (*NAMES, *GROUPS, "search", "trials"):
-            known = ", ".join((*NAMES, *GROUPS, "search", "trials"))
-            raise SelectError(f"{path}: no name {name!r}; there are {known}")
+        if name not in known:
+            raise SelectError(f"no name {name!r}; there are {', '.join(known)}")
         if name in (*GROUPS, "search") and not isinstance(value, Mapping):
-            raise SelectError(f"{path}: {name}={value!r} must be a table, {name} = {{ … }}")
+            raise SelectError(f"{name}={value!r} must be a table, {name} = {{ … }}")
     if "task" not in told:
-        raise SelectError(f'{path}: which task? Write, for instance, task = "circle"')
-    return told
+        raise SelectError('which task? Write, for instance, task = "circle"')
 
 
 def _choices(told: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -66,7 +93,7 @@ def _choices(told: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield dict(zip(swept, chosen, strict=True))
 
 
-def _config(path: Path, choice: Mapping[str, Any]) -> TrainConfig:
+def _config(choice: Mapping[str, Any]) -> TrainConfig:
     given: dict[str, Any] = {**DEFAULTS, **{name: {} for name in GROUPS}}
     for name, value in choice.items():
         group, _, part = name.rpartition(".")
@@ -74,7 +101,4 @@ def _config(path: Path, choice: Mapping[str, Any]) -> TrainConfig:
             given[group][part] = tuple(value) if isinstance(value, list) else value
         else:
             given[name] = value
-    try:
-        return TrainConfig(**given)
-    except SelectError as error:
-        raise SelectError(f"{path}: {error}") from None
+    return TrainConfig(**given)
