@@ -167,17 +167,9 @@ def agent_of(config: TrainConfig, env: Any) -> Agent:
 
 def learner_of(config: TrainConfig, env: Any) -> Learner:
     """The learner that a config asks for; one that the world cannot serve is refused."""
-    made = preset(config.preset).learner(agent_of(config, env), config.full_settings, config.steps)
-    if made.marginal and not made.agent.algorithm.rule.chains:
-        raise SelectError(
-            f"marginal=True: each pick of {config.algorithm} learns from the whole reward; leave "
-            "it out"
-        )
-    if made.marginal and offers(env, "partial_reward") is None:
-        raise SelectError(
-            f"marginal=True: the world {config.task!r} does not offer partial_reward, what each "
-            "pick adds; leave it out"
-        )
+    made: Learner = preset(config.preset).learner(
+        agent_of(config, env), config.full_settings, config.steps
+    )
     return made
 
 
