@@ -34,8 +34,7 @@ NEEDED = ("legal_after", "sort_key")
 
 def claim(folder: Path) -> bool:
     """An empty folder, and whether it had to be made; one with something in it is left alone."""
-    new = not folder.exists()
-    make_folder(folder)
+    new = make_folder(folder)
     if any(folder.iterdir()):
         raise SelectError(
             f"{folder} exists and is not empty: choose another --out, or go on with the run in it "
@@ -44,9 +43,10 @@ def claim(folder: Path) -> bool:
     return new
 
 
-def make_folder(folder: Path) -> None:
-    """A folder that is there and can be read."""
+def make_folder(folder: Path) -> bool:
+    """A folder that is there and can be read, and whether it had to be made."""
     try:
+        new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
         any(folder.iterdir())
     except FileExistsError:
@@ -54,6 +54,7 @@ def make_folder(folder: Path) -> None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SelectError(f"{folder} cannot be made ({reason}): choose another --out") from None
+    return new
 
 
 def create(folder: Path, config: TrainConfig, spec: Spec) -> None:
