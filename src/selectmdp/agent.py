@@ -115,14 +115,15 @@ class Agent:
             return jax.tree.map(lambda *leaves: jnp.stack(leaves), *each)
         return jax.lax.scan(phase, carry, numbers)[1]
 
-    def actor(self, env: Any) -> Callable[..., Action]:
-        """((parameters, phase map), key, state, observation) → the greedy picks in a world.
-
-        The world may have other sizes than the agent's; one that it cannot serve is refused.
-        """
+    def placed(self, env: Any) -> "Agent":
+        """The same in a world of other sizes perhaps; one that it cannot serve is refused."""
         self.network.check(self.spec, env.spec)
         given = _given_commands(self.algorithm, env)
-        here = replace(self, legal_after=offers(env, "legal_after"), commands=given)
+        return replace(self, legal_after=offers(env, "legal_after"), commands=given)
+
+    def actor(self, env: Any) -> Callable[..., Action]:
+        """((parameters, phase map), key, state, observation) → the greedy picks in a world."""
+        here = self.placed(env)
 
         def act(
             learned: tuple[Params, Int[Array, " K"]],

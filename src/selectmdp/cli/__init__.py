@@ -10,12 +10,14 @@ from selectmdp.cli.experiment import reproduce
 from selectmdp.cli.learn import parameters, presets, train
 from selectmdp.cli.measure import bench
 from selectmdp.cli.play import check, demo, evaluate
+from selectmdp.cli.show import watch
 from selectmdp.signals import Stopped
 from selectmdp.spec import SelectError
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "train": train,
     "evaluate": evaluate,
+    "watch": watch,
     "presets": presets,
     "parameters": parameters,
     "check": check,
