@@ -3,14 +3,14 @@
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import product
-from typing import Any
+from itertools import combinations, product
+from typing import Any, get_args
 
 import numpy as np
 
 from selectmdp.config import TrainConfig
 from selectmdp.evaluation import interval95
-from selectmdp.experiments.figures import SEEDS, Budget, Figure
+from selectmdp.experiments.figures import Budget, Figure
 from selectmdp.experiments.jobs import arguments, name_of
 from selectmdp.experiments.store import Row
 from selectmdp.learners.presets import PRESETS
@@ -58,7 +58,7 @@ def reproduce_command(results: Results, what: str, budget: str, preset: str) -> 
 
 def _world(results: Results, figure: Figure, size: int) -> dict[str, Any]:
     name = figure.name
-    scores = {each: results.scores(name, each, size) for each in figure.algorithms}
+    scores = [results.scores(name, each, size) for each in figure.algorithms]
     rows = [row for row in results.finals[name] if int(row["N"]) == size]
     references = {
         reference: float(np.mean([float(row[reference]) for row in rows if row[reference]]))
@@ -69,10 +69,7 @@ def _world(results: Results, figure: Figure, size: int) -> dict[str, Any]:
         "N": size,
         "references": references,
         "series": [_series(results, name, each, size) for each in figure.algorithms],
-        "improvement": [
-            [_wins(scores[ours], scores[theirs]) if ours != theirs else None for theirs in scores]
-            for ours in scores
-        ],
+        "improvement": _improvements(scores),
     }
 
 
@@ -91,7 +88,9 @@ def _series(results: Results, figure: str, algorithm: str, size: int) -> dict[st
 
 def _curve(curves: Sequence[Sequence[tuple[int, float, float]]]) -> list[list[float | None]]:
     """(step, minutes, mean, low, high) over seeds, at the steps that all of them have."""
-    by_step = [{step: (seconds, reward) for step, seconds, reward in each} for each in curves if each]
+    by_step = [
+        {step: (seconds, reward) for step, seconds, reward in each} for each in curves if each
+    ]
     if not by_step:
         return []
     points = []
@@ -102,11 +101,17 @@ def _curve(curves: Sequence[Sequence[tuple[int, float, float]]]) -> list[list[fl
     return points
 
 
-def _wins(ours: Sequence[float], theirs: Sequence[float]) -> Triple | None:
-    """How often a run of one beats a run of the other."""
-    if not ours or not theirs:
-        return None
-    return _interval(statistics.improvement([ours], [theirs]), ours, theirs)
+def _improvements(scores: Sequence[Sequence[float]]) -> list[list[Triple | None]]:
+    """How often a run of one beats a run of the other, for each pair; of the other way the rest."""
+    count = len(scores)
+    table: list[list[Triple | None]] = [[None] * count for _ in range(count)]
+    for row, column in combinations(range(count), 2):
+        ours, theirs = scores[row], scores[column]
+        if ours and theirs:
+            won = _interval(statistics.improvement([ours], [theirs]), ours, theirs)
+            value, low, high = (None if each is None else 1 - each for each in won)
+            table[row][column], table[column][row] = won, [value, high, low]
+    return table
 
 
 def _interval(estimate: statistics.Estimate, *scores: Sequence[float]) -> Triple:
@@ -136,7 +141,7 @@ def _known(figure: Figure) -> Known:
     """The runs that `reproduce` would make of a figure, whatever the budget."""
     return {
         (name_of(config), preset, str(config.steps)): (budget, config)
-        for budget, preset in product(SEEDS, PRESETS)
+        for budget, preset in product(get_args(Budget), PRESETS)
         for config in figure.configs(budget, preset)
     }
 

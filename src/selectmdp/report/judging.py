@@ -128,4 +128,4 @@ def _told(evidence: Sequence[Evidence], count: int, wanted: int) -> str:
     told = f"{count} of {wanted}"
     if len(evidence) < wanted:
         told += f" ({wanted - len(evidence)} not judged)"
-    return f"{told}; least: {nearest.what} {said(nearest.estimate)}"
+    return f"{told}; least {said(nearest.estimate)} ({nearest.what})"

@@ -1,9 +1,9 @@
 """Generalization, cost and parameters as data of the page (paper §5.3, appendix, §3.2)."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
-from selectmdp import parameters
 from selectmdp.experiments.cost import ITEMS, PICKS
 from selectmdp.experiments.generalization import PAIRS
 from selectmdp.experiments.store import Row
@@ -12,6 +12,7 @@ from selectmdp.report.drawn import Triple, student
 from selectmdp.report.results import Results, published
 from selectmdp.report.rules import DAY, PAPERS_DAY
 
+GROWTH = {"vanilla": "O(N²K)", "isq-i": "O(K)", "isq-u": "O(1)"}
 NETWORKS = ("means", "sums")
 LINES = (("N", "K", 6), ("K", "N", 50))
 """Which size varies, which is fixed, and at what."""
@@ -35,12 +36,16 @@ def cost_of(results: Results) -> list[dict[str, Any]]:
     for varies, fixed, value in LINES:
         rows = [row for row in results.cost if int(row[fixed]) == value]
         presets = dict.fromkeys(row["preset"] for row in rows)
-        series = [_costs([row for row in rows if row["preset"] == each], varies) for each in presets]
+        series = [
+            _costs([row for row in rows if row["preset"] == each], varies) for each in presets
+        ]
         lines.append(
             {
                 "varies": varies,
                 "fixed": f"{fixed} = {value}",
-                "series": [{"preset": each, **told} for each, told in zip(presets, series, strict=True)],
+                "series": [
+                    {"preset": each, **told} for each, told in zip(presets, series, strict=True)
+                ],
                 "published": [200, 1000 * DAY / PAPERS_DAY] if varies == "N" else None,
             }
         )
@@ -48,30 +53,37 @@ def cost_of(results: Results) -> list[dict[str, Any]]:
 
 
 def parameters_of() -> list[dict[str, Any]]:
-    """How many numbers there are to learn over N and over K, of the paper's networks."""
+    """How many numbers there are to learn over N and over K."""
     lines = []
     for varies, fixed, value in LINES:
         sizes = [(n, value) for n in ITEMS] if varies == "N" else [(value, k) for k in PICKS]
-        rows = parameters.counts("circle", sizes, ("vanilla", "isq-i", "isq-u"))
-        lines.append(
+        along = [items if varies == "N" else picks for items, picks in sizes]
+        series = [
             {
-                "varies": varies,
-                "fixed": f"{fixed} = {value}",
-                "series": [
-                    {
-                        "algorithm": name,
-                        "growth": parameters.GROWTH[name],
-                        "points": [
-                            [row[varies], row["parameters"]]
-                            for row in rows
-                            if row["algorithm"] == name
-                        ],
-                    }
-                    for name in dict.fromkeys(row["algorithm"] for row in rows)
+                "algorithm": name,
+                "growth": growth,
+                "points": [
+                    [x, parameters(name, *size)] for x, size in zip(along, sizes, strict=True)
                 ],
             }
-        )
+            for name, growth in GROWTH.items()
+        ]
+        lines.append({"varies": varies, "fixed": f"{fixed} = {value}", "series": series})
     return lines
+
+
+def parameters(algorithm: str, items: int, picks: int) -> int:
+    """Of the paper's networks on circle selection, counted by hand: making them takes seconds."""
+    features, commands, channels = 3, 5, 48
+    if algorithm == "vanilla":
+        inputs = items * features + picks * (features + commands)
+        sizes = (inputs, 6 * inputs, 6 * inputs, items * commands)
+        return picks * sum((rows + 1) * columns for rows, columns in pairwise(sizes))
+    rows = (features, features + commands)  # of the unselected and of the selected
+    first = sum((own + sum(rows) + 1) * channels for own in rows)
+    second = 2 * (3 * channels + 1) * channels
+    one = first + second + (3 * channels + 1) * commands
+    return one if algorithm == "isq-u" else picks * one
 
 
 def _cell(results: Results, network: str, trained: int, played: int) -> dict[str, Any]:

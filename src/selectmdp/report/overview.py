@@ -16,6 +16,10 @@ from selectmdp.report.page import asset, page
 from selectmdp.report.results import Results
 
 TITLE = "Continual combinatorial selection, reproduced"
+SCRIPTS = (
+    *("dom.js", "chart.js", "marks.js", "claims.js"),
+    *("tables.js", "figures.js", "measures.js", "report.js"),
+)
 
 
 def claims_of(results: Results) -> list[dict[str, Any]]:
@@ -55,7 +59,7 @@ def page_of(data: dict[str, Any]) -> str:
         TITLE,
         body=asset("report.html"),
         style=asset("page.css", "report.css"),
-        script=asset("chart.js", "lines.js", "claims.js", "figures.js", "measures.js", "report.js"),
+        script=asset(*SCRIPTS),
         data=data,
     )
 

@@ -170,7 +170,9 @@ def _missing(results: Results, figure: Figure) -> list[str]:
         place = f"figure {name}" + (f", N = {num_items}" if len(figure.worlds) > 1 else "")
         counts = {each: len(results.runs(name, each, num_items)) for each in figure.algorithms}
         if max(counts.values()) < seeds and len(set(counts.values())) == 1:
-            sentences.append(f"{place}: every algorithm has {max(counts.values())} of {seeds} seeds")
+            sentences.append(
+                f"{place}: every algorithm has {max(counts.values())} of {seeds} seeds"
+            )
             continue
         short = [f"{each} has {count}" for each, count in counts.items() if count < seeds]
         if short:

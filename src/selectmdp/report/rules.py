@@ -28,11 +28,13 @@ PAPERS_DAY = 1.16e6
 
 
 def over_dense(results: Results) -> Judged:
+    """In figure 4a, where N is not small."""
     rivals = ("vanilla", "sorting")
     return together([over(results, "4a", "isq-i", r, n) for n in (20, 50) for r in rivals])
 
 
 def close_at_5(results: Results) -> Judged:
+    """In figure 4a, where it is."""
     ours = results.scores("4a", "isq-i", 5)
     return together(
         [
@@ -43,6 +45,7 @@ def close_at_5(results: Results) -> Judged:
 
 
 def vanilla_fails(results: Results) -> Judged:
+    """By what share of ISQ-I it earns."""
     return together(
         [
             share(
@@ -57,6 +60,8 @@ def vanilla_fails(results: Results) -> Judged:
 
 
 def beats_baselines(name: str) -> Callable[[Results], Judged]:
+    """In every figure with several picks, each baseline by itself."""
+
     def judge(results: Results) -> Judged:
         return together([over(results, f, name, rival) for f in MANY for rival in BASELINES])
 
@@ -64,10 +69,12 @@ def beats_baselines(name: str) -> Callable[[Results], Judged]:
 
 
 def over_one_command(results: Results) -> Judged:
+    """In both figures that have it."""
     return together([over(results, figure, "isq-i", "isq-i-1") for figure in ("4b", "4c")])
 
 
 def faster_early(results: Results) -> Judged:
+    """By the mean of the curve over the first third of the training."""
     return together(
         [
             compared(
@@ -87,6 +94,7 @@ def progressive_at_the_end(results: Results) -> Judged:
 
 
 def random_items(results: Results) -> Judged:
+    """By what share of ISQ-I it earns, with K = N and with K far below."""
     near = share(
         "5c (K = N): rsq / isq-i",
         results.scores("5c", "rsq"),
@@ -106,6 +114,8 @@ def random_items(results: Results) -> Judged:
 
 
 def transfer(trained: int, played: int, level: float) -> Callable[[Results], Judged]:
+    """What a policy earns elsewhere, of what one earns that was trained there; 5 % may lack."""
+
     def judge(results: Results) -> Judged:
         found = share(
             f"{trained} → {played} relative to {played} → {played}",
@@ -119,6 +129,7 @@ def transfer(trained: int, played: int, level: float) -> Callable[[Results], Jud
 
 
 def means_over_sums(results: Results) -> Judged:
+    """In all four pairs of trained and played N."""
     pairs = [(trained, played) for trained in (50, 200) for played in (50, 200)]
     return together(
         [
@@ -153,6 +164,7 @@ def cost(
 
 
 def steps_a_day(results: Results) -> Judged:
+    """By the fastest of the measured turns."""
     preset, rows = judged_costs(results.cost)
     speeds = [
         float(row["steps_per_second"]) for row in rows if (int(row["N"]), int(row["K"])) == (200, 6)
