@@ -9,10 +9,10 @@ import pytest
 
 from selectmdp import runs, tasks
 from selectmdp.config import TrainConfig
-from selectmdp.experiments import cost, generalization, local, store
+from selectmdp.experiments import cost, generalization, local, store, sweeps
 from selectmdp.experiments.figures import FIGURES, GENERALIZATION, chosen
 from selectmdp.experiments.jobs import Job, arguments, finished, jobs_of, name_of
-from selectmdp.experiments.reproduce import _tasks
+from selectmdp.experiments.reproduce import tasks_of
 from selectmdp.experiments.store import Store
 from selectmdp.spec import SelectError, Spec
 
@@ -102,8 +102,8 @@ def test_no_two_runs_of_all_figures_have_one_name_unless_they_are_the_same_run()
 
 
 def test_runs_wanted_by_a_figure_and_by_generalization_are_made_once() -> None:
-    wanted = _tasks(("4b", "generalization"), "smoke", "fast")
-    both = [task for task in wanted if task.figures and task.generalizes]
+    wanted = tasks_of(("4b", "generalization"), "smoke", "fast")
+    both = [task for task in wanted if task.stores and task.generalizes]
     assert [task.job.name for task in both] == ["circle-N50-K6-isq-p-seed0"]
     assert len(wanted) == 8 + 3
 
@@ -253,3 +253,47 @@ def test_cost_is_measured_over_items_and_over_picks_each_size_once(
     assert asked == cost.sizes()
     rows = store.read(tmp_path / "cost.csv", cost.COLUMNS)
     assert rows[1]["steps_per_second"] == "3.3"
+
+
+SWEEP = """
+task = "circle"
+algorithm = ["isq-u", "isq-p"]
+steps = [4096, 8192]
+seed = [0, 1]
+options = { num_items = 8, num_select = 2, commands = [["stay"], ["stay", "up"]] }
+settings = { learning_rate = 1e-3 }
+"""
+
+
+def test_a_sweep_is_the_product_of_its_lists(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(SWEEP)
+    configs = sweeps.configs_of(tmp_path / "s.toml")
+    assert len(configs) == 2 * 2 * 2 * 2
+    first = configs[0]
+    assert (first.algorithm, first.steps, first.seed) == ("isq-u", 4096, 0)
+    assert first.options == {"num_items": 8, "num_select": 2, "commands": ("stay",)}
+    assert first.full_settings.learning_rate == 1e-3
+    names = [job.name for job in jobs_of(configs)]
+    assert names[0] == "circle-N8-K2-C1-isq-u-learning_rate=0.001-seed0-steps=4096"
+    assert len(set(names)) == 16
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("task = ", "is no TOML"),
+        ('algorithm = "isq-u"', "which task"),
+        ('task = "circle"\nalgoritm = "isq-u"', "no name 'algoritm'; there are task, algorithm"),
+        ('task = "circle"\nseed = []', "seed=\\[\\]: give at least one value"),
+        ('task = "circle"\nseed = [0, -1]', "seed=-1: must not be negative"),
+        ('task = "circle"\noptions = 3', "options=3 must be a table"),
+        ('task = "circle"\nsettings = { pace = 1 }', "no setting 'pace'"),
+    ],
+)
+def test_a_sweep_that_is_wrong_says_what_and_where(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(text)
+    with pytest.raises(SelectError, match=message):
+        sweeps.configs_of(path)
+    with pytest.raises(SelectError, match="cannot be read: No such file"):
+        sweeps.configs_of(tmp_path / "none.toml")

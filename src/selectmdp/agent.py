@@ -72,9 +72,8 @@ class Agent:
         epsilon: Float[Array, ""] | float = 0.0,
     ) -> Acted:
         """K picks, each ε-greedy with ε drawn anew."""
-        single, by_picks = _first(params), None
-        if isinstance(self.network, IncrementalNetwork) and not _many(params):
-            by_picks = self.network
+        any_picks = self.network if isinstance(self.network, IncrementalNetwork) else None
+        single, by_picks = _first(params), None if _many(params) else any_picks
 
         def phase(
             carry: tuple[Selection, Any], numbers: Float[Array, " 3"], made: int | None = None
@@ -107,7 +106,7 @@ class Agent:
         numbers = draws.uniform(key, (num_select, 3))
         begun = None if by_picks is None else by_picks.begin(single, observation)
         carry = iterative.empty(num_select), begun
-        if by_picks is None and num_select <= UNROLLED:
+        if any_picks is not by_picks and num_select <= UNROLLED:  # many sets
             each = []
             for made in range(num_select):
                 carry, acted = phase(carry, numbers[made], made)

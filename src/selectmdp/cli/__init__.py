@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import tyro
 
-from selectmdp.cli.experiment import reproduce
+from selectmdp.cli.experiment import reproduce, sweep
 from selectmdp.cli.learn import parameters, presets, train
 from selectmdp.cli.measure import bench
 from selectmdp.cli.play import check, demo, evaluate
@@ -23,6 +23,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "check": check,
     "reproduce": reproduce,
     "report": report,
+    "sweep": sweep,
     "bench": bench,
     "demo": demo,
 }

@@ -1,7 +1,7 @@
-"""Commands that repeat the paper's experiments: `reproduce`."""
+"""Commands that make many runs: `reproduce` the paper's, `sweep` one's own."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -50,8 +50,93 @@ def reproduce(
     if json:
         console.as_json(told)
     else:
-        console.out.print(
-            f"{told['runs']} runs, {told['run_now']} of them made now: "
-            f"selectmdp report {folder} shows them",
-            soft_wrap=True,
+        _tell(told, f"selectmdp report {folder} shows them")
+
+
+def sweep(
+    target: Annotated[str, tyro.conf.Positional],
+    /,
+    engine: Literal["local", "ray"] = "local",
+    budget: Literal["smoke", "standard", "full"] = "standard",
+    preset: str = "fast",
+    out: Path | None = None,
+    workers: int | None = None,
+    json: Flag = False,
+) -> None:
+    """Make many runs: all combinations of a TOML file, or those of a figure of the paper.
+
+    A file with a table [search] is searched with Optuna instead (pip install "selectmdp[sweep]").
+    Ctrl-C saves; the same command goes on, and no finished run is lost or made again.
+
+    Args:
+        target: a TOML file with the names of `selectmdp train`, lists being swept; or a figure as
+            `reproduce` has it.
+        engine: local: processes of this machine. ray: tasks of a Ray cluster, or of one that is
+            started here (pip install "selectmdp[ray]").
+        budget: of a figure: smoke, standard or full.
+        preset: of a figure: fast or paper.
+        out: folder of the CSV files, and of the runs in runs/; sweeps/NAME if not given.
+        workers: runs side by side; one for each core if not given.
+        json: print one object at the end.
+    """
+    from selectmdp import console
+    from selectmdp.experiments.engines import ENGINES
+    from selectmdp.experiments.live import LiveTable
+    from selectmdp.experiments.reproduce import sweep as run
+    from selectmdp.experiments.sweeps import searches
+
+    folder = Path("sweeps") / Path(target).stem if out is None else out
+    if searches(target):
+        told = _searched(target, folder, workers, engine)
+        console.as_json(told) if json else _tell_search(told)
+        return
+    told = run(
+        target,
+        budget=budget,
+        preset=preset,
+        out=folder,
+        workers=workers,
+        show=LiveTable(f"sweep {target}"),
+        engine=ENGINES[engine](),
+    )
+    if json:
+        console.as_json(told)
+    else:
+        _tell(told, f"their rows are in {folder}")
+
+
+def _searched(target: str, folder: Path, workers: int | None, engine: str) -> dict[str, Any]:
+    from selectmdp.experiments.engines import ENGINES
+    from selectmdp.experiments.live import LiveTable
+    from selectmdp.spec import SelectError
+
+    try:
+        from selectmdp.experiments.search import search
+    except ImportError as error:
+        raise SelectError(f'Optuna is not here ({error}): pip install "selectmdp[sweep]"') from None
+    with LiveTable(f"search {target}") as shown:
+        return search(
+            Path(target), out=folder, workers=workers, engine=ENGINES[engine](), show=shown
         )
+
+
+def _tell_search(told: dict[str, Any]) -> None:
+    from selectmdp import console
+
+    names = [name for name in told["best"] if name != "reward"]
+    best = sorted(told["trials"], key=lambda row: -row["reward"])[:10]
+    console.table(
+        f"the best of {len(told['trials'])} trials; the picture is {told['out']}/search.png",
+        ("trial", "reward", *names),
+        [
+            (str(row["number"]), f"{row['reward']:.4f}", *(f"{row[name]}" for name in names))
+            for row in best
+        ],
+    )
+
+
+def _tell(told: dict[str, Any], where: str) -> None:
+    from selectmdp import console
+
+    now = f"{told['runs']} runs, {told['run_now']} of them made now"
+    console.out.print(f"{now}: {where}", soft_wrap=True)

@@ -28,9 +28,18 @@ class Job(NamedTuple):
         return [*arguments(self.config), "--out", str(folder), "--json"]
 
 
+VARIED = ("preset", "steps", "evaluations", "episodes")
+"""What a name tells of a run only where its runs differ in it."""
+
+
 def jobs_of(configs: Sequence[TrainConfig]) -> tuple[Job, ...]:
-    """A job for each config, named after what it is."""
-    return tuple(Job(name_of(config), config) for config in configs)
+    """A job for each config, named after what it is and in what it differs from the others."""
+    varied = [name for name in VARIED if len({getattr(config, name) for config in configs}) > 1]
+    jobs = []
+    for config in configs:
+        more = [f"{name}={getattr(config, name)}" for name in varied]
+        jobs.append(Job("-".join([name_of(config), *more]), config))
+    return tuple(jobs)
 
 
 def name_of(config: TrainConfig) -> str:

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from selectmdp import console
 from selectmdp.experiments.jobs import Job
-from selectmdp.experiments.local import Running
+from selectmdp.experiments.local import UnderWay
 from selectmdp.runlog import read_rows
 from selectmdp.spec import SelectError
 
@@ -41,7 +41,7 @@ class LiveTable:
         self._count, self._done, self._before = count, done, done
         console.aside.print(f"{self._title}: {count} runs, {done} of them done")
 
-    def look(self, running: Sequence[Running]) -> None:
+    def look(self, running: Sequence[UnderWay]) -> None:
         """What is under way now."""
         if self._live is None:
             return
@@ -78,7 +78,7 @@ class LiveTable:
         return f", about {minutes:.0f} minutes"
 
 
-def _where(running: Running) -> tuple[int, str]:
+def _where(running: UnderWay) -> tuple[int, str]:
     """The step a run is at, and the last reward it told; a run that only begins has neither."""
     try:
         rows = read_rows(running.folder / "metrics.csv")

@@ -28,8 +28,15 @@ ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 """Runs side by side are fastest with a thread each."""
 
 
+class UnderWay(NamedTuple):
+    """A run that has begun."""
+
+    job: Job
+    folder: Path
+
+
 class Running(NamedTuple):
-    """A run under way."""
+    """A run and its process."""
 
     job: Job
     folder: Path
@@ -37,7 +44,7 @@ class Running(NamedTuple):
     log: Path
 
 
-Look = Callable[[Sequence[Running]], None]
+Look = Callable[[Sequence[UnderWay]], None]
 Done = Callable[[Job, Path], None]
 
 
@@ -66,15 +73,16 @@ def run_all(
                     if finished(job, folder) is not None:
                         done(job, folder)
                     else:
-                        running.append(_started(job, folder, side_by_side))
-                look(running)
+                        process, log = spawn(job, folder, one_thread=side_by_side > 1)
+                        running.append(Running(job, folder, process, log))
+                look([UnderWay(each.job, each.folder) for each in running])
                 time.sleep(LOOK if running else 0.0)
                 for each in [each for each in running if each.process.poll() is not None]:
                     running.remove(each)
                     if finished(each.job, each.folder) is not None:
                         done(each.job, each.folder)
                     elif not caught:
-                        failed.append(_fault(each))
+                        failed.append(fault(each.job, each.process.returncode, each.log))
         finally:
             _end(running)
     if caught:
@@ -82,21 +90,20 @@ def run_all(
     return failed
 
 
-def _started(job: Job, folder: Path, side_by_side: int) -> Running:
+def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple["subprocess.Popen[bytes]", Path]:
+    """The process that makes a run, or goes on with it, and the file of what it says."""
     if folder.exists() and not runs.is_run(folder):
         shutil.rmtree(folder)  # killed before it had a config: nothing is lost
     else:
         _wait_for_leftover(folder)
     log = folder.parent / f"{job.name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    flags = os.environ.get("XLA_FLAGS", "")
-    environment = dict(os.environ)
-    if side_by_side > 1 and ONE_THREAD not in flags:
+    environment, flags = dict(os.environ), os.environ.get("XLA_FLAGS", "")
+    if one_thread and ONE_THREAD not in flags:
         environment["XLA_FLAGS"] = f"{flags} {ONE_THREAD}".strip()
     # Seeds of one world and algorithm are one program: it is compiled once.
-    environment.setdefault(
-        "JAX_COMPILATION_CACHE_DIR", str((folder.parent / ".compiled").resolve())
-    )
+    cache = (folder.parent / ".compiled").resolve()
+    environment.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
     with log.open("wb") as told:
         process = subprocess.Popen(
             [sys.executable, "-m", "selectmdp", *job.command(folder)],
@@ -105,7 +112,14 @@ def _started(job: Job, folder: Path, side_by_side: int) -> Running:
             env=environment,
             preexec_fn=_ends_with_parent if sys.platform == "linux" else None,
         )
-    return Running(job, folder, process, log)
+    return process, log
+
+
+def fault(job: Job, code: int, log: Path) -> str:
+    """What a run that failed said last."""
+    lines = log.read_text(errors="replace").strip().splitlines()
+    last = lines[-1] if lines else "it said nothing"
+    return f"{job.name} ended with code {code}: {last} ({log})"
 
 
 def _wait_for_leftover(folder: Path) -> None:
@@ -139,9 +153,3 @@ def _end(running: Sequence[Running]) -> None:
         except subprocess.TimeoutExpired:
             each.process.kill()
             each.process.wait()
-
-
-def _fault(ended: Running) -> str:
-    lines = ended.log.read_text(errors="replace").strip().splitlines()
-    last = lines[-1] if lines else "it said nothing"
-    return f"{ended.job.name} ended with code {ended.process.returncode}: {last} ({ended.log})"
