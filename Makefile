@@ -6,7 +6,7 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt $(BIN)/pip
 
 SLOW := slow or browser
 
-.PHONY: demo test test-all check format clean browser
+.PHONY: demo test test-all check format docs clean browser
 
 demo: .venv/installed
 	$(BIN)/selectmdp demo
@@ -29,6 +29,12 @@ browser:
 	  || (apt-get update -qq && apt-get install -y -qq --no-install-recommends \
 	  chromium chromium-driver fonts-dejavu-core >/dev/null)
 
+# The site of docs/ in site/; a dead link fails.
+docs: .venv/installed-docs
+	$(BIN)/python docs/make_pictures.py
+	$(BIN)/python docs/make_api.py
+	$(BIN)/mkdocs build --strict --quiet
+
 format: .venv/installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -42,5 +48,9 @@ format: .venv/installed-dev
 	$(PIP) --editable ".[dev]"
 	touch $@
 
+.venv/installed-docs: .venv/installed
+	$(PIP) --editable ".[docs]"
+	touch $@
+
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv site .mypy_cache .pytest_cache .ruff_cache .hypothesis

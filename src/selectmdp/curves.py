@@ -43,7 +43,7 @@ def save_curve(
     canvas = FigureCanvasAgg(figure)
     axes = figure.add_axes((LEFT, BOTTOM, RIGHT - LEFT, TOP - BOTTOM))
     points = _points(rows)
-    _frame(axes, points, references)
+    frame(axes, points, references)
     labels = []
     others = iter(OTHER_COLORS * len(references))
     for name, (mean, half) in references.items():
@@ -58,9 +58,14 @@ def save_curve(
     else:
         nothing = axes.text(0.5, 0.5, "no evaluation yet", ha="center", transform=axes.transAxes)
         nothing.set(color=FAINT, bbox={"facecolor": "white", "edgecolor": "none"})
-    _name_lines(axes, labels)
+    name_lines(axes, labels)
     measure = "" if unit == "reward" else f" ({unit})"
-    _head(figure, title, f"reward of a step{measure}, mean ± 95 % interval")
+    head(figure, title, f"reward of a step{measure}, mean ± 95 % interval")
+    write_png(path, canvas)
+
+
+def write_png(path: Path, canvas: FigureCanvasAgg) -> None:
+    """A picture, whole or not at all."""
     file = BytesIO()
     canvas.print_png(file)  # type: ignore[no-untyped-call]
     write_whole(path, file.getvalue())
@@ -76,7 +81,7 @@ def _points(rows: Sequence[Mapping[str, float]]) -> list[Point]:
     return points
 
 
-def _frame(
+def frame(
     axes: Axes, points: Sequence[Point], references: Mapping[str, tuple[float, float | None]]
 ) -> None:
     """Axes with room for all that will be drawn."""
@@ -120,7 +125,7 @@ def _curve(axes: Axes, points: Sequence[Point]) -> None:
     axes.plot(steps[-1], rewards[-1], "o", color=CURVE, markersize=6, clip_on=False, zorder=5)
 
 
-def _name_lines(axes: Axes, labels: Sequence[tuple[float, str, str, str]]) -> None:
+def name_lines(axes: Axes, labels: Sequence[tuple[float, str, str, str]]) -> None:
     """Name, mean and interval of each line, to the right of its end and clear of each other."""
     low, high = axes.get_ylim()
     labels = sorted(labels)
@@ -160,7 +165,7 @@ def _apart(heights: Sequence[float]) -> list[float]:
     return placed
 
 
-def _head(figure: Figure, title: str, subtitle: str) -> None:
+def head(figure: Figure, title: str, subtitle: str) -> None:
     """Title and what is measured; a long one is set smaller, then cut."""
     for text, size, height, color in ((title, 13.0, 0.93, INK), (subtitle, 9.5, 0.88, FAINT)):
         line = figure.text(LEFT - 0.055, height, text, fontsize=size, color=color, parse_math=False)

@@ -10,7 +10,7 @@ from selectmdp.cli.experiment import reproduce, sweep
 from selectmdp.cli.learn import parameters, presets, train
 from selectmdp.cli.measure import bench
 from selectmdp.cli.play import check, demo, evaluate
-from selectmdp.cli.show import watch
+from selectmdp.cli.show import report, watch
 from selectmdp.signals import Stopped
 from selectmdp.spec import SelectError
 
@@ -22,6 +22,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "parameters": parameters,
     "check": check,
     "reproduce": reproduce,
+    "report": report,
     "sweep": sweep,
     "bench": bench,
     "demo": demo,

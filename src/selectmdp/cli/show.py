@@ -1,4 +1,4 @@
-"""The command that shows: `watch` a trained policy."""
+"""Commands that show: `watch` a trained policy, and the `report` of all experiments."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -50,6 +50,48 @@ def watch(
             shown = list(film.scenes(place.env, actor, steps=data["steps"], seed=seed))
             film.save_film(shown, gif, title=trained.agent.name, progress=bar)
     _show(data, out, gif, json)
+
+
+def report(
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
+    /,
+    out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("report.html"),
+    figures: Path | None = None,
+    json: Flag = False,
+) -> None:
+    """A page with a verdict on every claim of the paper, and every figure beside the published.
+
+    Args:
+        folder: what `selectmdp reproduce` wrote.
+        out: the page, one HTML file that opens from disk.
+        figures: a folder for figures 4b, 5b and generalization as PNG.
+        json: print one object instead of a table.
+    """
+    from selectmdp import console
+    from selectmdp.files import write_whole
+    from selectmdp.report import overview, pictures, results
+
+    with console.progress(f"report of {folder}") as bar:
+        found = results.load(folder)
+        claims = overview.claims_of(found)
+        data = overview.overview(found, claims, bar)
+    write_whole(out, overview.page_of(data).encode())
+    drawn = [] if figures is None else pictures.save(data, figures)
+    if json:
+        told = {"folder": str(folder), "page": str(out), "figures": [str(path) for path in drawn]}
+        console.as_json({**told, "claims": claims, "problems": found.problems})
+        return
+    console.table(
+        f"claims of the paper, by {folder}",
+        ("verdict", "claim, and what we measure [with its 95 % interval]"),
+        [(claim["verdict"], f"{claim['text']}: {claim['ours']}") for claim in claims],
+        wrap=True,
+    )
+    for problem in found.problems:
+        tell(f"missing: {problem}")
+    for path in drawn:
+        tell(f"figure: {path}")
+    tell(f"page: {out} ({out.stat().st_size / 1e6:.1f} MB), to be opened in a browser")
 
 
 def _show(data: dict[str, Any], out: Path, gif: Path | None, json: bool) -> None:

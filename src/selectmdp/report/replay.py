@@ -93,7 +93,7 @@ def page_of(recording: dict[str, Any], policy: Policy, run: str) -> str:
         f"{policy.agent.name} on {recording['task']}",
         body=asset("watch.html"),
         style=asset("page.css", "watch.css"),
-        script=asset("scene.js", "plots.js", "cards.js", "watch.js"),
+        script=asset("dom.js", "scene.js", "plots.js", "cards.js", "watch.js"),
         data={**about, **recording},
     )
 

@@ -58,9 +58,14 @@ def improvement(ours: Scores, theirs: Scores, seed: int = 0) -> Estimate:
 
 
 def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
-    """b of cost = a · size^b, by least squares of the logarithms."""
-    slope, _ = np.polyfit(np.log(sizes), np.log(costs), 1)
-    return float(slope)
+    """b of cost = a · size^b."""
+    return power_law(sizes, costs)[1]
+
+
+def power_law(sizes: Sequence[float], costs: Sequence[float]) -> tuple[float, float]:
+    """a and b of cost = a · size^b, by least squares of the logarithms."""
+    slope, level = np.polyfit(np.log(sizes), np.log(costs), 1)
+    return float(np.exp(level)), float(slope)
 
 
 def _mean(drawn: Drawn) -> npt.NDArray[np.float64]:

@@ -1,7 +1,5 @@
 // One card for each player: its world with the picks so far, and what it earns.
 
-const data = JSON.parse(document.getElementById("data").textContent);
-const $ = (id) => document.getElementById(id);
 const FAINTEST = 0.85; // of a fill whose colour tells a value
 const NEWEST = { outline: "#111111", width: 4, line: 4 };
 const CLOSED = { fill: "#d8d8d8", outline: "#a0a0a0", color: "#a0a0a0" };

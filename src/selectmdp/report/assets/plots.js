@@ -11,14 +11,6 @@ function rampColor(share) {
   return `rgb(${mix.map(Math.round).join(",")})`;
 }
 
-/** An element of a picture in lines. */
-function svg(tag, attributes, ...children) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
-}
-
 /** Curves of the sums so far; gives a function that moves the cursor to a number of steps. */
 function totalsPlot(card, players, steps) {
   const holder = card.querySelector(".chart");

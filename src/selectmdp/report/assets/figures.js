@@ -1,0 +1,149 @@
+// The figures: our curves with their intervals beside the published levels, a table that is also the
+// legend, who beats whom, and every run.
+
+function showFigure(figure) {
+  const several = figure.worlds.length > 1;
+  const hidden = new Set(); // what the legend has switched off
+  const time = { minutes: false };
+  const redraws = [];
+  const again = () => redraws.forEach((redraw) => redraw());
+  const section = html("section", { class: "card figure", id: `figure-${figure.name}` });
+  const seeds = Math.max(...figure.worlds.flatMap((world) => world.series.map((each) => each.seeds)));
+  const title = html("h2", {}, `Figure ${figure.name}`, html("span", { class: "quiet" }, ` ${figure.title}`));
+  section.append(
+    html("div", { class: "head" }, title, timeSwitch(time, again)),
+    html("p", { class: "quiet note" }, figureNote(figure, seeds)),
+  );
+  const charts = html("div", { class: "charts" });
+  section.append(html("div", { class: "pair" }, charts, legend(figure, hidden, again)));
+  document.getElementById("figures").append(section); // in its place first: charts ask how wide it is
+  if (several) redraws.push(chart(charts.appendChild(html("div", {})), () => dots(figure, hidden)));
+  const curves = several ? html("div", { class: "three" }) : charts;
+  if (several) section.append(curves);
+  for (const world of figure.worlds) {
+    const holder = html("div", {});
+    curves.append(several ? html("figure", {}, html("figcaption", {}, `N = ${world.N}`), holder) : holder);
+    redraws.push(chart(holder, () => curvesOf(figure, world, hidden, time)));
+  }
+  section.append(improvements(figure), runsTable(figure), commands(figure));
+}
+
+function figureNote(figure, seeds) {
+  if (seeds === 0) return "Not run yet: what the paper published.";
+  const over = seeds === 1 ? "one seed" : `${seeds} seeds, shaded: 95 % interval`;
+  return `Reward of a step (${figure.unit}), mean over ${over}. Hollow and dashed: published.`;
+}
+
+/** One world: reward over steps, or over minutes. */
+function curvesOf(figure, world, hidden, time) {
+  const shown = world.series.filter((each) => !hidden.has(each.algorithm));
+  const levels = Object.entries(world.references).filter(([name]) => !hidden.has(name));
+  const lines = shown.map((each) => ({
+    name: each.algorithm,
+    level: each.published,
+    points: each.curve.map(([step, minutes, ...rest]) => [time.minutes ? minutes ?? 0 : step, ...rest]),
+  }));
+  const xs = lines.flatMap(({ points }) => points.map(([x]) => x));
+  const ys = lines.flatMap(({ points, level }) => [level, ...points.flatMap((point) => point.slice(1))]);
+  const heights = [...ys, ...levels.map(([, level]) => level)].filter((y) => y !== null);
+  return {
+    name: `Learning curves of figure ${figure.name}, N = ${world.N}; the table has their ends`,
+    x: { low: 0, high: Math.max(...xs, 0) || 1, label: time.minutes ? "minutes of a run" : "steps" },
+    y: spanned(heights, { label: `reward of a step (${figure.unit})` }),
+    room: 44,
+    stops: [...new Set(xs)].sort((a, b) => a - b),
+    draw: (plot, stop) => [
+      ...levels.flatMap(([name, level]) => reference(plot, name, level)),
+      ...lines.map(({ name, level }, i) => publishedLevel(plot, name, level, i)),
+      ...lines.map(({ name, points }, i) => joined(plot, name, points, { every: 5, first: i, stop })),
+    ],
+    read: (stop) => reading(time.minutes ? `${fixed(stop, 1)} minutes` : `${stop.toLocaleString("en")} steps`, lines, stop),
+  };
+}
+
+function reference(plot, name, level) {
+  const y = plot.py(level);
+  return [
+    svg("line", { x1: plot.left, x2: plot.right, y1: y, y2: y, class: `reference ${name}` }),
+    name === "random"
+      ? svg("text", { x: plot.right - 4, y: y - 5, class: "left quiet" }, name)
+      : svg("text", { x: plot.left + 6, y: y - 5, class: "quiet" }, name),
+  ];
+}
+
+/** A dashed line in the curve's colour, and its hollow marker to the right. */
+function publishedLevel(plot, name, level, index) {
+  const y = plot.py(level);
+  const x = plot.right + 9 + 11 * (index % 3);
+  const { color } = look(name);
+  const line = svg("line", { x1: plot.left, x2: x, y1: y, y2: y, style: `stroke:${color}`, class: "published" });
+  return svg("g", { "data-published": name }, line, mark(name, x, y, true));
+}
+
+/** What stands at a place, the best first. */
+function reading(head, lines, stop) {
+  const rows = lines.flatMap(({ name, points }) => {
+    const point = points.find(([x]) => x === stop);
+    return point ? [{ name, value: point[1], text: plusMinus(point.slice(1)), swatch: swatch(name) }] : [];
+  });
+  return { head, rows: rows.sort((a, b) => b.value - a.value) };
+}
+
+/** Several worlds: where each algorithm ends at each N, beside where it was published to. */
+function dots(figure, hidden) {
+  const names = figure.worlds[0].series.map((each) => each.algorithm).filter((name) => !hidden.has(name));
+  const aside = (index) => (index - (names.length - 1) / 2) * 0.24;
+  const found = figure.worlds.flatMap((world, place) =>
+    world.series
+      .filter((each) => names.includes(each.algorithm))
+      .map((each) => ({ ...each, at: place + aside(names.indexOf(each.algorithm)), place })),
+  );
+  const heights = found.flatMap((each) => [each.published, ...(each.mean ?? [])]);
+  const places = figure.worlds.map((_, place) => place);
+  return {
+    name: `Final rewards of figure ${figure.name} over N; the table has the numbers`,
+    x: {
+      low: -0.5, high: places.length - 0.5, label: "N", ticks: places,
+      names: new Map(figure.worlds.map((world, place) => [place, String(world.N)])),
+    },
+    y: spanned(heights.filter((y) => y !== null), { label: `reward of a step (${figure.unit})` }),
+    stops: places,
+    draw: (plot) => found.map((each) => dot(plot, each)),
+    read: (stop) => ({
+      head: `N = ${figure.worlds[stop].N}`,
+      rows: found
+        .filter((each) => each.place === stop && each.mean)
+        .map((each) => ({ name: each.algorithm, text: plusMinus(each.mean), swatch: swatch(each.algorithm) })),
+    }),
+  };
+}
+
+function dot(plot, { algorithm, mean, published, at }) {
+  const { color } = look(algorithm);
+  const [x, beside] = [plot.px(at), plot.px(at) + 14];
+  const stroke = { style: `stroke:${color}` };
+  const y = plot.py(published);
+  const parts = [svg("line", { x1: x - 7, x2: beside + 7, y1: y, y2: y, ...stroke, class: "published" })];
+  parts.push(mark(algorithm, beside, y, true));
+  if (mean) {
+    const [value, low, high] = mean;
+    if (low !== null) parts.push(svg("line", { x1: x, x2: x, y1: plot.py(low), y2: plot.py(high), ...stroke, class: "whisker" }));
+    parts.push(mark(algorithm, x, plot.py(value)));
+  }
+  return svg("g", { "data-line": algorithm }, ...parts);
+}
+
+/** Steps or minutes along the curves. */
+function timeSwitch(time, again) {
+  const box = html("p", { class: "switch", role: "group", "aria-label": "Horizontal axis" });
+  for (const [text, minutes] of [["steps", false], ["minutes", true]]) {
+    const button = html("button", { type: "button", "aria-pressed": String(time.minutes === minutes) }, text);
+    button.addEventListener("click", () => {
+      time.minutes = minutes;
+      for (const each of box.children) each.setAttribute("aria-pressed", String(each === button));
+      again();
+    });
+    box.append(button);
+  }
+  return box;
+}

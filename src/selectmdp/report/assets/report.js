@@ -1,0 +1,51 @@
+// The report from top to bottom.
+
+const NAMES = { claims: "Claims", generalization: "Generalization", cost: "Cost", parameters: "Parameters" };
+
+showHead();
+showProblems();
+showClaims(data.claims);
+data.figures.forEach(showFigure);
+showGeneralization(data.generalization);
+showCost(data.cost);
+showParameters(data.parameters);
+$("again").append(command(data.commands.all), command(`selectmdp report ${data.folder}`));
+openForPrint();
+
+/** What all runs together are, and where to find what. */
+function showHead() {
+  const { facts } = data;
+  const several = (list, unit) => (list.length > 0 ? `${unit} ${list.join(", ")}` : "");
+  const told = [
+    data.folder,
+    `${facts.runs} runs, ${facts.hours.toFixed(1)} hours of training`,
+    several(facts.preset, "preset"),
+    several(facts.selectmdp, "selectmdp"),
+    several(facts.jax, "JAX"),
+    several(facts.machine, "on"),
+  ];
+  $("title").textContent = document.title;
+  $("facts").textContent = told.filter((fact) => fact !== "").join(" · ");
+  const figures = data.figures.map(({ name }) => [`figure-${name}`, name]);
+  const { claims, ...others } = NAMES;
+  const links = [["claims", claims], ...figures, ...Object.entries(others)];
+  $("contents").append(...links.map(([id, name]) => html("a", { href: `#${id}` }, name)));
+}
+
+function showProblems() {
+  $("problems").hidden = data.problems.length === 0;
+  const told = data.problems.map((problem) => html("li", {}, problem));
+  $("problems").querySelector("ul").append(...told);
+}
+
+/** On paper nothing can be opened: what is short is open, every run stays a line. */
+function openForPrint() {
+  let opened = [];
+  window.addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details.printed:not([open])")];
+    for (const box of opened) box.open = true;
+  });
+  window.addEventListener("afterprint", () => {
+    for (const box of opened) box.open = false;
+  });
+}

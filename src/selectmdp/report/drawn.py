@@ -1,0 +1,153 @@
+"""The figures as data of the page: curves with intervals over seeds, finals, who beats whom."""
+
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import combinations, product
+from typing import Any, get_args
+
+import numpy as np
+
+from selectmdp.config import TrainConfig
+from selectmdp.evaluation import interval95
+from selectmdp.experiments.figures import Budget, Figure
+from selectmdp.experiments.jobs import arguments, name_of
+from selectmdp.experiments.store import Row
+from selectmdp.learners.presets import PRESETS
+from selectmdp.report import statistics
+from selectmdp.report.results import Results, published
+
+Known = Mapping[tuple[str, str, str], tuple[Budget, TrainConfig]]
+"""(run, preset, steps) → the budget and config that make it."""
+Triple = list[float | None]
+"""A number and the ends of its 95 % interval; null where one seed has none."""
+
+
+def figure_of(results: Results, figure: Figure) -> dict[str, Any]:
+    """All that the page shows of a figure; algorithms without runs stand there as published."""
+    finals = results.finals[figure.name]
+    known = _known(figure)
+    budget, preset = _made_with(finals, known)
+    sizes = sorted(int(size) for name, size, each in published() if name == figure.name)
+    return {
+        "name": figure.name,
+        "title": figure.title,
+        "unit": next((row["unit"] for row in finals), "reward"),
+        "budget": budget,
+        "preset": preset,
+        "command": reproduce_command(results, figure.name, budget, preset),
+        "worlds": [_world(results, figure, size) for size in dict.fromkeys(sizes)],
+        "runs": [_run(row, known) for row in finals],
+    }
+
+
+def student(values: Sequence[float]) -> Triple:
+    """Mean and Student's t interval over seeds."""
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return [mean, None, None]
+    half = interval95(np.asarray(values))
+    return [mean, mean - half, mean + half]
+
+
+def reproduce_command(results: Results, what: str, budget: str, preset: str) -> str:
+    """What to type to make an experiment again."""
+    out = shlex.quote(str(results.folder))
+    return f"selectmdp reproduce {what} --budget {budget} --preset {preset} --out {out}"
+
+
+def _world(results: Results, figure: Figure, size: int) -> dict[str, Any]:
+    name = figure.name
+    scores = [results.scores(name, each, size) for each in figure.algorithms]
+    rows = [row for row in results.finals[name] if int(row["N"]) == size]
+    references = {
+        reference: float(np.mean([float(row[reference]) for row in rows if row[reference]]))
+        for reference in ("random", "greedy")
+        if any(row[reference] for row in rows)
+    }
+    return {
+        "N": size,
+        "references": references,
+        "series": [_series(results, name, each, size) for each in figure.algorithms],
+        "improvement": _improvements(scores),
+    }
+
+
+def _series(results: Results, figure: str, algorithm: str, size: int) -> dict[str, Any]:
+    scores = results.scores(figure, algorithm, size)
+    runs = [row["run"] for row in results.runs(figure, algorithm, size)]
+    return {
+        "algorithm": algorithm,
+        "published": published()[figure, str(size), algorithm],
+        "seeds": len(scores),
+        "mean": student(scores) if scores else None,
+        "iqm": _interval(statistics.interquartile([scores]), scores) if scores else None,
+        "curve": _curve([results.curve(figure, run) for run in runs]),
+    }
+
+
+def _curve(curves: Sequence[Sequence[tuple[int, float, float]]]) -> list[list[float | None]]:
+    """(step, minutes, mean, low, high) over seeds, at the steps that all of them have."""
+    by_step = [
+        {step: (seconds, reward) for step, seconds, reward in each} for each in curves if each
+    ]
+    if not by_step:
+        return []
+    points = []
+    for step in sorted(set.intersection(*(set(each) for each in by_step))):
+        seconds, rewards = zip(*(each[step] for each in by_step), strict=True)
+        minutes = float(np.mean(seconds)) / 60
+        points.append([step, minutes if np.isfinite(minutes) else None, *student(rewards)])
+    return points
+
+
+def _improvements(scores: Sequence[Sequence[float]]) -> list[list[Triple | None]]:
+    """How often a run of one beats a run of the other, for each pair; of the other way the rest."""
+    count = len(scores)
+    table: list[list[Triple | None]] = [[None] * count for _ in range(count)]
+    for row, column in combinations(range(count), 2):
+        ours, theirs = scores[row], scores[column]
+        if ours and theirs:
+            won = _interval(statistics.improvement([ours], [theirs]), ours, theirs)
+            value, low, high = (None if each is None else 1 - each for each in won)
+            table[row][column], table[column][row] = won, [value, high, low]
+    return table
+
+
+def _interval(estimate: statistics.Estimate, *scores: Sequence[float]) -> Triple:
+    few = any(len(each) < 2 for each in scores)
+    return [estimate.value, None, None] if few else list(estimate)
+
+
+def _run(row: Row, known: Known) -> dict[str, Any]:
+    found = known.get((row["run"], row["preset"], row["steps"]))
+    software = [f"{name} {row[name]}" for name in ("selectmdp", "jax", "numpy", "python")]
+    return {
+        **{name: row[name] for name in ("run", "algorithm", "machine", "preset")},
+        **{name: int(row[name]) for name in ("N", "seed", "steps")},
+        "reward": float(row["mean_reward"]),
+        "ci95": float(row["ci95"]) if row["ci95"] else None,
+        "seconds": float(row["seconds"]) if row["seconds"] else None,
+        "versions": ", ".join(software),
+        "command": None if found is None else _typed(found[1]),
+    }
+
+
+def _typed(config: TrainConfig) -> str:
+    return "selectmdp " + shlex.join([*arguments(config), "--out", f"runs/{name_of(config)}"])
+
+
+def _known(figure: Figure) -> Known:
+    """The runs that `reproduce` would make of a figure, whatever the budget."""
+    return {
+        (name_of(config), preset, str(config.steps)): (budget, config)
+        for budget, preset in product(get_args(Budget), PRESETS)
+        for config in figure.configs(budget, preset)
+    }
+
+
+def _made_with(finals: Sequence[Row], known: Known) -> tuple[str, str]:
+    """The budget and preset that most of the runs have."""
+    keys = [(row["run"], row["preset"], row["steps"]) for row in finals]
+    made = Counter((known[key][0], key[1]) for key in keys if key in known)
+    return made.most_common(1)[0][0] if made else ("standard", "fast")

@@ -1,0 +1,103 @@
+"""The report: every claim of the paper with a verdict, every figure redrawn, as one page.
+
+All numbers are made here, as plain data; the page draws them and knows nothing of its own.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from selectmdp.experiments.figures import FIGURES
+from selectmdp.report.claims import CLAIMS, Claim
+from selectmdp.report.drawn import figure_of, reproduce_command
+from selectmdp.report.judging import Evidence
+from selectmdp.report.measures import cost_of, generalization_of, parameters_of
+from selectmdp.report.page import asset, page
+from selectmdp.report.results import Results
+
+TITLE = "Continual combinatorial selection, reproduced"
+SCRIPTS = (
+    *("dom.js", "chart.js", "marks.js", "claims.js"),
+    *("tables.js", "figures.js", "measures.js", "report.js"),
+)
+
+
+def claims_of(results: Results) -> list[dict[str, Any]]:
+    """Every claim with its verdict, our number, the published one and what it rests on."""
+    return [_judged(claim, results) for claim in CLAIMS]
+
+
+def overview(
+    results: Results, claims: list[dict[str, Any]], progress: Callable[[int, int], None]
+) -> dict[str, Any]:
+    """All that the page shows."""
+    total = len(FIGURES) + 1
+    figures = []
+    for number, figure in enumerate(FIGURES.values()):
+        progress(number, total)
+        figures.append(figure_of(results, figure))
+    made = next((figure for figure in figures if figure["runs"]), figures[0])
+    return {
+        "folder": str(results.folder),
+        "facts": _facts(results),
+        "problems": results.problems,
+        "claims": claims,
+        "figures": figures,
+        "generalization": generalization_of(results),
+        "cost": cost_of(results),
+        "parameters": parameters_of(),
+        "commands": {
+            what: reproduce_command(results, what, made["budget"], made["preset"])
+            for what in ("all", "generalization", "cost")
+        },
+    }
+
+
+def page_of(data: dict[str, Any]) -> str:
+    """The page that shows it."""
+    return page(
+        TITLE,
+        body=asset("report.html"),
+        style=asset("page.css", "report.css"),
+        script=asset(*SCRIPTS),
+        data=data,
+    )
+
+
+def _judged(claim: Claim, results: Results) -> dict[str, Any]:
+    judged = claim.judge(results)
+    return {
+        "name": claim.name,
+        "text": claim.text,
+        "verdict": judged.verdict,
+        "ours": judged.ours,
+        "published": claim.paper,
+        "rule": claim.rule,
+        "evidence": [_evidence(each) for each in judged.evidence],
+    }
+
+
+def _evidence(each: Evidence) -> dict[str, Any]:
+    return {
+        "what": each.what,
+        "holds": each.holds,
+        "value": each.estimate.value,
+        "low": each.estimate.low,
+        "high": each.estimate.high,
+        "probability": each.probability,
+        "least": each.least if math.isfinite(each.least) else None,
+        "most": each.most if math.isfinite(each.most) else None,
+    }
+
+
+def _facts(results: Results) -> dict[str, Any]:
+    """What all runs together are."""
+    rows = [row for finals in results.finals.values() for row in finals]
+    return {
+        "runs": len({row["run"] for row in rows}),
+        "hours": sum(float(row["seconds"] or 0) for row in rows) / 3600,
+        **{
+            name: sorted({row[name] for row in rows})
+            for name in ("preset", "selectmdp", "jax", "machine", "cores")
+        },
+    }

@@ -1,0 +1,158 @@
+"""The figures that matter most as PNG, for places that show no page: 4b, 5b and generalization."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullLocator
+
+from selectmdp import curves
+from selectmdp.curves import (
+    BOTTOM,
+    DPI,
+    FAINT,
+    HEIGHT,
+    INK,
+    LEFT,
+    RIGHT,
+    TOP,
+    WIDTH,
+)
+
+SHOWN = ("4b", "5b")
+COLORS = {
+    **{"isq-p": "#6b2d8c", "isq-u": "#0072b2", "isq-i": "#d55e00", "isq-i-1": "#c98a00"},
+    **{"myopic": "#00936b", "eq": "#3c9fdb", "rsq": "#c05f98", "idqn": "#6a635c"},
+}
+"""As on the page."""
+LINES = {
+    ("means", 50): ("#6b2d8c", "o"),
+    ("means", 200): ("#0072b2", "s"),
+    ("sums", 50): ("#d55e00", "^"),
+    ("sums", 200): ("#c98a00", "v"),
+}
+TEALS = LinearSegmentedColormap.from_list("teals", ["#ffffff", "#7cbab4"])
+
+
+def save(data: dict[str, Any], folder: Path) -> list[Path]:
+    """Write what there are runs of, from the data of the page; gives the files."""
+    made = []
+    for figure in data["figures"]:
+        if figure["name"] in SHOWN and figure["runs"]:
+            made.append(folder / f"figure-{figure['name']}.png")
+            _save_curves(made[-1], figure)
+    if any(line["points"] for line in data["generalization"]["sweep"]):
+        made.append(folder / "generalization.png")
+        _save_generalization(made[-1], data["generalization"])
+    return made
+
+
+def _save_curves(path: Path, figure: dict[str, Any]) -> None:
+    """Our curves with their bands, the published levels dashed in the same colour."""
+    picture, canvas = _picture()
+    axes = picture.add_axes((LEFT, BOTTOM, RIGHT - LEFT, TOP - BOTTOM))
+    (world,) = figure["worlds"]
+    ours = [each for each in world["series"] if each["mean"] and each["curve"]]
+    points = [
+        (step, mean, _half(low, high))
+        for each in ours
+        for step, _, mean, low, high in each["curve"]
+    ]
+    levels = {each["algorithm"]: (each["published"], None) for each in ours}
+    references = {name: (level, None) for name, level in world["references"].items()}
+    curves.frame(axes, points, {**levels, **references})
+    labels = []
+    for name, (level, _) in references.items():
+        axes.axhline(level, color=FAINT, linewidth=1, linestyle=(0, (1, 2)))
+        labels.append((level, name, f"{level:.2f}", FAINT))
+    for each in ours:
+        name, mean = each["algorithm"], each["mean"][0]
+        axes.axhline(
+            each["published"], color=COLORS[name], linewidth=1, linestyle=(0, (5, 3)), alpha=0.6
+        )
+        _line(axes, [[step, *rest] for step, _, *rest in each["curve"]], COLORS[name], "")
+        labels.append((mean, name, f"{mean:.2f} (paper {each['published']:.2f})", COLORS[name]))
+    curves.name_lines(axes, labels)
+    seeds = max(each["seeds"] for each in ours)
+    unit = figure["unit"]
+    told = f"reward of a step ({unit}), mean of {seeds} seeds ± 95 % interval; dashed: published"
+    curves.head(picture, figure["title"], told)
+    curves.write_png(path, canvas)
+
+
+def _save_generalization(path: Path, told: dict[str, Any]) -> None:
+    """Every pair as a heat map, with means and with sums, and the sweep over N."""
+    picture, canvas = _picture()
+    for place, matrix in enumerate(told["matrices"]):
+        _heat_map(picture.add_axes((0.1, 0.49 - 0.40 * place, 0.22, 0.31)), matrix)
+    axes = picture.add_axes((0.41, BOTTOM, 0.41, TOP - BOTTOM - 0.03))
+    points = [
+        (size, mean, _half(low, high))
+        for line in told["sweep"]
+        for size, mean, low, high in line["points"]
+    ]
+    curves.frame(axes, points, {"": (0.0, None)})
+    axes.set_xscale("log")
+    sizes = sorted({size for size, _, _ in points})
+    axes.set_xlim(sizes[0] / 1.1, sizes[-1])
+    axes.set_xticks(sizes)
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: f"{size:g}"))
+    axes.set_xlabel("N played", color=FAINT, fontsize=9)
+    labels = []
+    for line in told["sweep"]:
+        if line["points"]:
+            color, marker = LINES[line["network"], line["trained"]]
+            _line(axes, line["points"], color, marker)
+            labels.append(
+                (line["points"][-1][1], line["network"], f"trained at {line['trained']}", color)
+            )
+    curves.name_lines(axes, labels)
+    title = "Trained at one N, played at others: ISQ-P on circle selection, K = 6"
+    curves.head(picture, title, "left: as a share of training there; right: area earned in a step")
+    curves.write_png(path, canvas)
+
+
+def _heat_map(axes: Axes, matrix: dict[str, Any]) -> None:
+    cells = matrix["cells"]
+    sizes = list(dict.fromkeys(cell["trained"] for cell in cells))
+    shares = [cell["share"][0] if cell["share"] else 0.0 for cell in cells]
+    rows = [shares[start : start + len(sizes)] for start in range(0, len(cells), len(sizes))]
+    axes.imshow(rows, cmap=TEALS, vmin=0, vmax=1.1, aspect="auto")
+    for place, cell in enumerate(cells):
+        row, column = divmod(place, len(sizes))
+        text = f"{100 * cell['share'][0]:.0f} %" if cell["share"] else "–"
+        axes.text(column, row, text, ha="center", va="center", color=INK, fontweight="bold")
+        if cell["published"]:
+            paper = f"paper {100 * cell['published']:.0f} %"
+            axes.text(column, row + 0.3, paper, ha="center", va="center", color=INK, fontsize=8)
+    axes.set_xticks(range(len(sizes)), [f"plays {size}" for size in sizes])
+    axes.set_yticks(range(len(sizes)), [str(size) for size in sizes])
+    axes.set_ylabel("trained at", color=FAINT, fontsize=9)
+    axes.set_title(matrix["network"], loc="left", fontsize=9.5, color=INK)
+    axes.tick_params(length=0, labelsize=9, labelcolor=FAINT)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def _line(axes: Axes, points: Sequence[Sequence[float]], color: str, marker: str) -> None:
+    """Points of x, mean, low and high."""
+    xs, means, lows, highs = zip(*points, strict=True)
+    if None not in lows:
+        axes.fill_between(xs, lows, highs, color=color, alpha=0.15, linewidth=0)
+    axes.plot(
+        xs, means, color=color, linewidth=1.8, marker=marker, markersize=5, solid_joinstyle="round"
+    )
+
+
+def _picture() -> tuple[Figure, FigureCanvasAgg]:
+    figure = Figure(figsize=(WIDTH / DPI, HEIGHT / DPI), dpi=DPI, facecolor="white")
+    return figure, FigureCanvasAgg(figure)
+
+
+def _half(low: float | None, high: float | None) -> float:
+    return 0.0 if low is None or high is None else (high - low) / 2

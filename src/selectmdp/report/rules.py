@@ -1,0 +1,193 @@
+"""The rule of each claim: which runs are compared, and by what (the table is in `claims`)."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from selectmdp.experiments.figures import BASELINES, ISQ
+from selectmdp.experiments.store import Row
+from selectmdp.report import statistics
+from selectmdp.report.judging import (
+    Evidence,
+    Judged,
+    compared,
+    measured,
+    over,
+    reached,
+    share,
+    together,
+)
+from selectmdp.report.results import Results, published
+
+MANY = ("4b", "4c", "5a", "5b", "5c")
+HUNTS = ("5a", "5b", "5c")
+SIZES = {"4b": "50", "4c": "200", "5a": "10", "5b": "10", "5c": "10"}
+"""N of each."""
+DAY = 24 * 60 * 60
+PAPERS_DAY = 1.16e6
+"""Steps a day of ISQ-I at N = 200, K = 6, as the paper says."""
+
+
+def over_dense(results: Results) -> Judged:
+    """In figure 4a, where N is not small."""
+    rivals = ("vanilla", "sorting")
+    return together([over(results, "4a", "isq-i", r, n) for n in (20, 50) for r in rivals])
+
+
+def close_at_5(results: Results) -> Judged:
+    """In figure 4a, where it is."""
+    ours = results.scores("4a", "isq-i", 5)
+    return together(
+        [
+            share(f"4a, N = 5: {name} / isq-i", results.scores("4a", name, 5), ours, least=0.8)
+            for name in ("vanilla", "sorting")
+        ]
+    )
+
+
+def vanilla_fails(results: Results) -> Judged:
+    """By what share of ISQ-I it earns."""
+    return together(
+        [
+            share(
+                f"4a, N = {n}: vanilla / isq-i",
+                results.scores("4a", "vanilla", n),
+                results.scores("4a", "isq-i", n),
+                most=0.5,
+            )
+            for n in (20, 50)
+        ]
+    )
+
+
+def beats_baselines(name: str) -> Callable[[Results], Judged]:
+    """In every figure with several picks, each baseline by itself."""
+
+    def judge(results: Results) -> Judged:
+        return together([over(results, f, name, rival) for f in MANY for rival in BASELINES])
+
+    return judge
+
+
+def over_one_command(results: Results) -> Judged:
+    """In both figures that have it."""
+    return together([over(results, figure, "isq-i", "isq-i-1") for figure in ("4b", "4c")])
+
+
+def faster_early(results: Results) -> Judged:
+    """By the mean of the curve over the first third of the training."""
+    return together(
+        [
+            compared(
+                f"{figure}: first third of isq-p over isq-i",
+                results.early(figure, "isq-p"),
+                results.early(figure, "isq-i"),
+            )
+            for figure in MANY
+        ]
+    )
+
+
+def progressive_at_the_end(results: Results) -> Judged:
+    """At least as good: the interval of the difference reaches 0 or lies above."""
+    found = [over(results, figure, "isq-p", "isq-u") for figure in HUNTS]
+    return together([each and replace(each, holds=each.estimate.high >= 0) for each in found])
+
+
+def random_items(results: Results) -> Judged:
+    """By what share of ISQ-I it earns, with K = N and with K far below."""
+    near = share(
+        "5c (K = N): rsq / isq-i",
+        results.scores("5c", "rsq"),
+        results.scores("5c", "isq-i"),
+        least=0.8,
+    )
+    far = [
+        share(
+            f"{figure} (K ≪ N): rsq / isq-i",
+            results.scores(figure, "rsq"),
+            results.scores(figure, "isq-i"),
+            most=0.5,
+        )
+        for figure in ("4b", "4c")
+    ]
+    return together([near, *far])
+
+
+def transfer(trained: int, played: int, level: float) -> Callable[[Results], Judged]:
+    """What a policy earns elsewhere, of what one earns that was trained there; 5 % may lack."""
+
+    def judge(results: Results) -> Judged:
+        found = share(
+            f"{trained} → {played} relative to {played} → {played}",
+            results.played("means", trained, played),
+            results.played("means", played, played),
+            least=level - 0.05,
+        )
+        return together([found])
+
+    return judge
+
+
+def means_over_sums(results: Results) -> Judged:
+    """In all four pairs of trained and played N."""
+    pairs = [(trained, played) for trained in (50, 200) for played in (50, 200)]
+    return together(
+        [
+            compared(
+                f"{trained} → {played}: means over sums",
+                results.played("means", trained, played),
+                results.played("sums", trained, played),
+            )
+            for trained, played in pairs
+        ]
+    )
+
+
+def cost(
+    varies: str, fixed: str, value: int, least: float, most: float
+) -> Callable[[Results], Judged]:
+    """The exponent by which a step's cost grows with one size, the other fixed."""
+
+    def judge(results: Results) -> Judged:
+        preset, rows = judged_costs(results.cost)
+        rows = [row for row in rows if int(row[fixed]) == value]
+        if len({row[varies] for row in rows}) < 3:
+            return together([None])
+        found = statistics.exponent(
+            [float(row[varies]) for row in rows],
+            [1 / float(row["steps_per_second"]) for row in rows],
+        )
+        told = f"{varies}^{found:.2f}, {preset} preset"
+        return together([measured(told, found, least=least, most=most)], told)
+
+    return judge
+
+
+def steps_a_day(results: Results) -> Judged:
+    """By the fastest of the measured turns."""
+    preset, rows = judged_costs(results.cost)
+    speeds = [
+        float(row["steps_per_second"]) for row in rows if (int(row["N"]), int(row["K"])) == (200, 6)
+    ]
+    if not speeds:
+        return together([None])
+    steps = DAY * max(speeds)
+    told = f"{steps / 1e6:.3g} million, {preset} preset"
+    return together([measured(told, steps, least=PAPERS_DAY)], told)
+
+
+def published_levels(results: Results) -> Judged:
+    """Of the three ISQ the best by its mean, beside the best published."""
+    found: list[Evidence | None] = []
+    for figure in MANY:
+        level = max(published()[figure, SIZES[figure], name] for name in ISQ)
+        scores = {name: results.scores(figure, name) for name in ISQ}
+        best = max(ISQ, key=lambda name: sum(scores[name]) / max(len(scores[name]), 1))
+        found.append(reached(f"{figure}: {best}, published {level}", scores[best], level))
+    return together(found)
+
+
+def judged_costs(rows: list[Row]) -> tuple[str, list[Row]]:
+    """Of the paper's learner where that was measured, else of the one that was."""
+    preset = "paper" if any(row["preset"] == "paper" for row in rows) else "fast"
+    return preset, [row for row in rows if row["preset"] == preset]

@@ -1,0 +1,222 @@
+"""The page of `selectmdp report` in a real browser: what it draws, and what can be switched."""
+
+from pathlib import Path
+from typing import Any
+
+import browser as chromium
+import made_results
+import pytest
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from selectmdp.experiments import store
+from selectmdp.report import overview
+from selectmdp.report.results import load
+
+pytestmark = pytest.mark.browser
+browser = chromium.browser
+
+NASTY = "<script>alert(1)</script>"
+FIGURES = ("4a", "4b", "4c", "5a", "5b", "5c")
+
+
+def written(path: Path, folder: Path) -> Path:
+    results = load(folder)
+    data = overview.overview(results, overview.claims_of(results), lambda done, total: None)
+    path.write_text(overview.page_of(data), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Whole results, one run of which has a nasty name."""
+    place = tmp_path_factory.mktemp("page")
+    folder = made_results.make(place / "results")
+    finals = folder / "4b-finals.csv"
+    rows = store.read(finals, store.FINALS)
+    store.write(finals, store.FINALS, [{**rows[0], "run": NASTY}, *rows[1:]])
+    return written(place / "report.html", folder)
+
+
+@pytest.fixture(scope="module")
+def poor(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of one figure with one seed: all else is missing."""
+    place = tmp_path_factory.mktemp("poor")
+    made_results.make_figure(place, made_results.FIGURES["5a"], {}, seeds=1)
+    return written(place / "report.html", place)
+
+
+def count(driver: Any, css: str) -> int:
+    return len(driver.find_elements(By.CSS_SELECTOR, css))
+
+
+def text(driver: Any, css: str) -> str:
+    return driver.find_element(By.CSS_SELECTOR, css).text
+
+
+def click(driver: Any, css: str) -> None:
+    """As a person would, after scrolling there."""
+    element = driver.find_element(By.CSS_SELECTOR, css)
+    driver.execute_script(
+        "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element
+    )
+    element.click()
+
+
+def legend(driver: Any, figure: str, name: str) -> Any:
+    buttons = driver.find_elements(By.CSS_SELECTOR, f"#figure-{figure} .toggle")
+    return next(button for button in buttons if button.text == name)
+
+
+def each(driver: Any, css: str, of: str) -> list[Any]:
+    """Something of every element."""
+    found = f"[...document.querySelectorAll({css!r})]"
+    return driver.execute_script(f"return {found}.map((e) => e.{of})")
+
+
+def is_wider_than_the_screen(driver: Any) -> bool:
+    root = "document.documentElement"
+    return driver.execute_script(f"return {root}.scrollWidth > {root}.clientWidth")
+
+
+def test_every_figure_is_there_and_the_console_is_silent(browser, page):
+    driver = browser(page)
+    curves = {"4a": 9, "5a": 7, "5b": 7, "5c": 7}
+    for name in FIGURES:
+        figure = f"#figure-{name}"
+        assert count(driver, f"{figure} polyline.curve") == curves.get(name, 8)
+        assert count(driver, f"{figure} polygon.band") == curves.get(name, 8)
+        assert count(driver, f"{figure} [data-published] line") == curves.get(name, 8)
+    assert count(driver, "#figure-4a .chart") == 4  # over N, and the curves of three N
+    assert count(driver, "#generalization .heat-map td") == 8
+    assert count(driver, "#generalization polyline") == 4
+    assert count(driver, "#cost polyline") == 4  # two presets over N and over K
+    assert count(driver, "#parameters polyline") == 6
+    assert driver.execute_script("return performance.getEntriesByType('resource').length") == 0
+    assert chromium.errors(driver) == []
+
+
+def test_every_claim_has_its_verdict_in_words_and_its_evidence(browser, page):
+    driver = browser(page)
+    assert count(driver, "tr.claim") == 16
+    assert text(driver, "#verdicts").split("\n") == ["15", "holds", "1", "holds in part"]
+    assert text(driver, "#claim-isq-u .verdict") == "holds in part"
+    assert count(driver, "#claim-isq-u + tr .evidence tbody tr") == 20
+    assert not driver.find_element(By.CSS_SELECTOR, "#claim-isq-u + tr .evidence").is_displayed()
+    click(driver, "#claim-isq-u + tr summary")
+    assert driver.find_element(By.CSS_SELECTOR, "#claim-isq-u + tr .evidence").is_displayed()
+    assert text(driver, "#claim-isq-u + tr .evidence tbody tr:nth-child(19)").split("\n") == [
+        "does not hold",
+        "5c: isq-u over rsq −0.160 [−0.175, −0.145] 0 %",
+    ]
+
+
+def test_the_legend_switches_a_curve_off_and_on(browser, page):
+    driver = browser(page)
+    button = legend(driver, "4b", "isq-u")
+    assert button.get_attribute("aria-pressed") == "true"
+    driver.execute_script("arguments[0].focus()", button)
+    button.send_keys(Keys.ENTER)  # by keyboard
+    assert button.get_attribute("aria-pressed") == "false"
+    assert count(driver, "#figure-4b [data-line='isq-u']") == 0
+    assert count(driver, "#figure-4b [data-published='isq-u']") == 0
+    assert count(driver, "#figure-4b [data-line]") == 7
+    assert count(driver, "#figure-4c [data-line]") == 8  # of another figure nothing changes
+    button.send_keys(Keys.SPACE)
+    assert button.get_attribute("aria-pressed") == "true"
+    assert count(driver, "#figure-4b [data-line='isq-u']") == 1
+
+
+def test_without_its_highest_line_a_chart_uses_the_room(browser, page):
+    driver = browser(page)
+    assert "1.25" in each(driver, "#figure-5c .chart text.left", "textContent")
+    driver.execute_script("arguments[0].click()", legend(driver, "5c", "greedy"))
+    assert "1.25" not in each(driver, "#figure-5c .chart text.left", "textContent")
+    assert count(driver, "#figure-5c .chart line.greedy") == 0
+
+
+def test_pointing_at_a_chart_shows_the_values_there(browser, page):
+    driver = browser(page)
+    chart = driver.find_element(By.CSS_SELECTOR, "#figure-4b .chart")
+    tip = driver.find_element(By.CSS_SELECTOR, "#figure-4b .tip")
+    assert not tip.is_displayed()
+    driver.execute_script(
+        "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", chart
+    )
+    right = chart.size["width"] // 2 - 50  # where the curves end
+    ActionChains(driver).move_to_element_with_offset(chart, right, 0).perform()
+    lines = tip.text.split("\n")  # of isq-i the nasty name has no curve: three seeds
+    assert lines[0] == "602,112 steps"
+    assert lines[1:4] == ["isq-u 0.840 ± 0.021", "isq-p 0.830 ± 0.021", "isq-i 0.775 ± 0.025"]
+    assert len(lines) == 9
+    ActionChains(driver).move_to_element(driver.find_element(By.TAG_NAME, "h1")).perform()
+    assert not tip.is_displayed()
+
+
+def test_arrow_keys_read_a_chart(browser, page):
+    driver = browser(page)
+    chart = driver.find_element(By.CSS_SELECTOR, "#figure-5a .chart")
+    driver.execute_script("arguments[0].focus()", chart)
+    chart.send_keys(Keys.ARROW_RIGHT)
+    assert text(driver, "#figure-5a .tip").startswith("0 steps\n")
+    chart.send_keys(Keys.ARROW_RIGHT)
+    assert text(driver, "#figure-5a .tip").startswith("40,140 steps\n")
+    chart.send_keys(Keys.ESCAPE)
+    assert text(driver, "#figure-5a .tip") == ""
+
+
+def test_curves_go_over_minutes_too(browser, page):
+    driver = browser(page)
+    click(driver, "#figure-5a .switch button:last-child")
+    assert count(driver, "#figure-5a .switch [aria-pressed='true']") == 1
+    assert "minutes of a run" in each(driver, "#figure-5a .chart text", "textContent")
+    chart = driver.find_element(By.CSS_SELECTOR, "#figure-5a .chart")
+    driver.execute_script("arguments[0].focus()", chart)
+    chart.send_keys(Keys.ARROW_LEFT)  # from the end
+    assert text(driver, "#figure-5a .tip").startswith("4.8 minutes\n")
+
+
+@pytest.mark.parametrize("name", ["page", "poor"])
+def test_a_phone_shows_the_page_without_scrolling_sideways(browser, name, request):
+    driver = browser(request.getfixturevalue(name), width=390, height=844)
+    assert not is_wider_than_the_screen(driver)
+    driver.execute_script("document.querySelectorAll('details').forEach(box => box.open = true)")
+    assert not is_wider_than_the_screen(driver)
+    assert max(each(driver, ".chart svg", "getBoundingClientRect().width")) < 390
+    assert chromium.errors(driver) == []
+
+
+def test_a_name_that_is_markup_is_shown_as_text(browser, page):
+    driver = browser(page)
+    click(driver, "#figure-4b details:nth-of-type(2) summary")
+    assert text(driver, "#figure-4b .runs tbody th") == NASTY
+    assert count(driver, ".runs script") == 0
+
+
+def test_what_is_missing_stands_at_the_top_and_the_rest_is_shown(browser, poor):
+    driver = browser(poor)
+    told = text(driver, "#problems").split("\n")
+    assert told[0] == "What is missing"
+    assert "figure 4b: no runs" in told
+    assert "figure 5a: every algorithm has 1 of 4 seeds" in told
+    assert count(driver, "#figure-5a polyline.curve") == 7
+    assert count(driver, "#figure-5a .band") == 0  # one seed has no interval
+    assert count(driver, "#figure-4b [data-published]") == 8
+    assert text(driver, "#verdicts") == "16\nnot judged"
+    assert chromium.errors(driver) == []
+
+
+def test_whole_results_have_nothing_missing_to_tell(browser, page):
+    driver = browser(page)
+    told = text(driver, "#problems")
+    assert told.split("\n") == ["What is missing", "figure 4b: no curve of 1 of 32 runs"]
+
+
+def test_on_paper_the_evidence_is_open(browser, page):
+    driver = browser(page)
+    driver.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert count(driver, "#claims details[open]") == 16
+    assert count(driver, "#figure-4b details[open]") == 1  # the commands
+    driver.execute_script("window.dispatchEvent(new Event('afterprint'))")
+    assert count(driver, "details[open]") == 0
