@@ -36,6 +36,8 @@ class IteratedSolution:
 
     def phase_q(self, state: int, picks: Picks = ()) -> Float[np.ndarray, "N C"]:
         """Optimal value of each (item, command) after these picks, as `Solution.phase_q`."""
+        if len(picks) >= len(self.q) or picks not in self.places[len(picks)]:
+            raise SelectError(f"picks={picks} lie behind no phase of this world")
         return self.q[len(picks)][state, self.places[len(picks)][picks]]
 
     @cached_property
@@ -59,7 +61,7 @@ class Phase(NamedTuple):
 
 
 def solve_iterated(
-    world: TinyWorld, gamma: float, between: float = 1.0, tolerance: float = 1e-11
+    world: TinyWorld, gamma: float, between: float = 1.0, tolerance: float = 1e-12
 ) -> IteratedSolution:
     """Value iteration; the values are within `tolerance` (relative, if they are above 1)."""
     check_gamma(gamma)

@@ -120,13 +120,12 @@ def turned(omega: Omega, order: Orders, sizes: Sizes) -> Omega:
 
 def _dense_layer(layer: dict[str, layers.Affine], counts: dict[str, int]) -> dict[str, Array]:
     """The weights from every row to every row; `layer` has the sets that come out of it."""
-    columns = [_from_all_rows(affine, name, counts) for name, affine in layer.items()]
-    bias = [jnp.tile(affine["bias"], counts[name]) for name, affine in layer.items()]
-    # A column of blocks for each set that comes out: dicts of JAX are sorted by name, ours is not.
-    order = [list(layer).index(name) for name in counts if name in layer]
+    out = [name for name in counts if name in layer]
     return {
-        "weight": jnp.concatenate([columns[place] for place in order], axis=1),
-        "bias": jnp.concatenate([bias[place] for place in order]),
+        "weight": jnp.concatenate(
+            [_from_all_rows(layer[name], name, counts) for name in out], axis=1
+        ),
+        "bias": jnp.concatenate([jnp.tile(layer[name]["bias"], counts[name]) for name in out]),
     }
 
 

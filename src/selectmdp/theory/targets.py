@@ -126,9 +126,9 @@ class Kind(NamedTuple):
 
 EQUI_INVARIANT: Mapping[str, Kind] = {
     "sums": Kind(sums, 1),
-    "pairwise maxima": Kind(pairwise_maxima, 1),
+    "pairwise maxima": Kind(pairwise_maxima, 2),
     "sorted statistics": Kind(sorted_statistics, 1),
-    "collision margins": Kind(collision_margins, 2),
+    "collision margins": Kind(collision_margins, 3),
 }
 
 

@@ -5,7 +5,7 @@ their order can hold their optimum: the first by rules that a person could tell,
 `random_world` does not: there an item is its index, and anything may happen.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import combinations, permutations, product
 from typing import Any
@@ -169,6 +169,17 @@ def random_world(
     )
 
 
+def reordered(looks: Int[np.ndarray, "S N"], order: Sequence[int]) -> Int[np.ndarray, " S"]:
+    """The state that each state becomes with its items in another order; `looks` tells it by."""
+    places = {tuple(look): state for state, look in enumerate(looks.tolist())}
+    return np.array([places[tuple(look)] for look in looks[:, order].tolist()])
+
+
+def moved(picks: Picks, order: Sequence[int]) -> Picks:
+    """The same picks, told by where their items stand in another order."""
+    return tuple((order.index(item), command) for item, command in picks)
+
+
 def _averaged(
     rewards: Float[np.ndarray, "S A"],
     moves: Float[np.ndarray, "S A S"],
@@ -176,17 +187,14 @@ def _averaged(
     joint: tuple[Picks, ...],
 ) -> tuple[Float[np.ndarray, "S A"], Float[np.ndarray, "S A S"]]:
     """The mean of both tables over all orders of the items."""
-    num_items = looks.shape[1]
-    states = {tuple(look): index for index, look in enumerate(looks.tolist())}
     actions = {picks: index for index, picks in enumerate(joint)}
-    orders = list(permutations(range(num_items)))
+    orders = list(permutations(range(looks.shape[1])))
     sums = np.zeros_like(rewards), np.zeros_like(moves)
     for order in orders:
-        turned = [states[tuple(look)] for look in looks[:, order].tolist()]
-        place = np.argsort(order).tolist()
-        same = [actions[tuple(sorted((place[item], c) for item, c in picks))] for picks in joint]
-        sums[0][...] += rewards[np.ix_(turned, same)]
-        sums[1][...] += moves[np.ix_(turned, same, turned)]
+        states = reordered(looks, order)
+        same = [actions[tuple(sorted(moved(picks, order)))] for picks in joint]
+        sums[0][...] += rewards[np.ix_(states, same)]
+        sums[1][...] += moves[np.ix_(states, same, states)]
     return sums[0] / len(orders), sums[1] / len(orders)
 
 
