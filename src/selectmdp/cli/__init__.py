@@ -9,6 +9,7 @@ import tyro
 from selectmdp.cli.learn import parameters, presets, train
 from selectmdp.cli.measure import bench
 from selectmdp.cli.play import check, demo, evaluate
+from selectmdp.cli.verify import verify
 from selectmdp.signals import Stopped
 from selectmdp.spec import SelectError
 
@@ -18,6 +19,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "presets": presets,
     "parameters": parameters,
     "check": check,
+    "verify": verify,
     "bench": bench,
     "demo": demo,
 }

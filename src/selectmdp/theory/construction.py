@@ -15,13 +15,12 @@ the only error is that of interpolating sines, at most h²/8 for knots h apart, 
 what it becomes.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from selectmdp.nets.base import SLOPE
-from selectmdp.nets.layers import Affine
 from selectmdp.theory.networks import Sizes, Theta
 from selectmdp.theory.targets import Ridges, Sums
 
@@ -152,13 +151,13 @@ def _affine(
     *,
     means: Float[np.ndarray, "S H"] | None = None,
     seen: int = 0,
-) -> Affine:
+) -> dict[str, Any]:
     """One set of one layer; without `means` it sees that many numbers in vain."""
     means = np.zeros((seen, own.shape[1])) if means is None else means
     return {"own": own, "means": means, "bias": bias}
 
 
-def _nothing(own: int, seen: int) -> Affine:
+def _nothing(own: int, seen: int) -> dict[str, Any]:
     """After layer 1 the selected rows are of no more use."""
     return _affine(np.zeros((own, 0)), np.zeros(0), seen=seen)
 

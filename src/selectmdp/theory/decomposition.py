@@ -128,9 +128,9 @@ def vector_deviation(seed: int) -> float:
     """
     (a, c), (b, d) = np.random.default_rng(seed).uniform(0.2, 1.0, (2, 2)) * [[1, -1], [1, -1]]
     one, other = np.array([[a, b], [c, d]]), np.array([[a, d], [c, b]])
-    same = [np.array([powers(column, 2) for column in each.T]) for each in (one, other)]
+    sums, others = (np.array([powers(column, 2) for column in each.T]) for each in (one, other))
     difference = abs(one.prod(axis=1).sum() - other.prod(axis=1).sum()) / 2.0
-    return float(difference) if np.allclose(*same) else 0.0
+    return float(difference) if np.allclose(sums, others) else 0.0
 
 
 def _spread(keys: np.ndarray, values: Float[np.ndarray, "rows C"]) -> float:

@@ -62,7 +62,7 @@ def deviation(solution: IteratedSolution) -> float:
     for order in permutations(range(looks.shape[1])):
         states = reordered(looks, order)
         for q, prefixes, places in zip(tables, solution.prefixes, solution.places, strict=True):
-            same = [places[moved(picks, order)] for picks in prefixes]
+            same = np.array([places[moved(picks, order)] for picks in prefixes])
             worst = max(worst, np.abs(q[np.ix_(states, same)] - q[:, :, order]).max())
     for phase, (q, prefixes) in enumerate(zip(tables, solution.prefixes, strict=True)):
         for order in permutations(range(phase)):

@@ -108,7 +108,7 @@ def _phases(world: TinyWorld) -> tuple[tuple[tuple[Picks, ...], ...], list[Phase
     reached = np.ones((world.num_states, 1), bool)
     phases = []
     for _ in range(spec.num_select):
-        behind, after = prefixes[-1], []
+        behind, after = prefixes[-1], list[Picks]()
         free = np.zeros((len(behind), len(pairs)), bool)
         joint, follows = np.zeros(free.shape, int), np.zeros(free.shape, int)
         for place, picks in enumerate(behind):

@@ -41,8 +41,8 @@ class Sums:
     """H is these sums of `whole`."""
 
     def __call__(self, x: Float[Array, "k X"], i: Float[Array, "M F"]) -> Float[Array, "M C"]:
-        chosen = jax.vmap(self.of_selected)(x).sum(axis=0)
-        each = jax.vmap(self.of_unselected)(i)
+        chosen = jax.vmap(self.of_selected.__call__)(x).sum(axis=0)
+        each = jax.vmap(self.of_unselected.__call__)(i)
 
         def row(item: Float[Array, " F"], own: Float[Array, " R"]) -> Float[Array, " C"]:
             u = jnp.concatenate([chosen, item, each.sum(axis=0) - own])

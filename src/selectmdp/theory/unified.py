@@ -1,4 +1,4 @@
-"""The intuition behind U-sharing (paper §3.2): what must be picked is worth the same in every phase.
+"""The intuition behind U-sharing (paper §3.2): what must be picked is worth the same all along.
 
 On exact Q*: as long as all picks so far belong to a best set, each other pair of that set is worth
 what it was worth before the first pick, for the order of picks changes nothing. After any other

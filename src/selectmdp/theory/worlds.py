@@ -192,7 +192,7 @@ def _averaged(
     sums = np.zeros_like(rewards), np.zeros_like(moves)
     for order in orders:
         states = reordered(looks, order)
-        same = [actions[tuple(sorted(moved(picks, order)))] for picks in joint]
+        same = np.array([actions[tuple(sorted(moved(picks, order)))] for picks in joint])
         sums[0][...] += rewards[np.ix_(states, same)]
         sums[1][...] += moves[np.ix_(states, same, states)]
     return sums[0] / len(orders), sums[1] / len(orders)
