@@ -65,10 +65,10 @@ def deviation(solution: IteratedSolution) -> float:
             same = np.array([places[moved(picks, order)] for picks in prefixes])
             worst = max(worst, np.abs(q[np.ix_(states, same)] - q[:, :, order]).max())
     for phase, (q, prefixes) in enumerate(zip(tables, solution.prefixes, strict=True)):
+        places = solution.places[phase]
         for order in permutations(range(phase)):
-            same = [
-                solution.places[phase][tuple(picks[place] for place in order)] for picks in prefixes
-            ]
+            swapped = (tuple(picks[place] for place in order) for picks in prefixes)
+            same = np.array([places[picks] for picks in swapped])
             worst = max(worst, np.abs(q[:, same] - q).max())
     return float(worst)
 

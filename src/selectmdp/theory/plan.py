@@ -100,6 +100,9 @@ class Plan:
         for name in ("worlds", "starts", "steps", "points"):
             if check_count(name, getattr(self, name)) < 1:
                 raise SelectError(f"{name}={getattr(self, name)}: must be at least 1")
+        for name in self.targets:
+            if name not in EQUI_INVARIANT:
+                raise SelectError(f"target {name!r} is none of {', '.join(EQUI_INVARIANT)}")
         if len(self.widths) < 2 or list(self.widths) != sorted(set(self.widths)):
             raise SelectError(f"widths={self.widths}: must be at least two, rising")
 
