@@ -92,7 +92,7 @@ def test_a_symmetric_world_earns_and_moves_alike_for_all_items():
     assert world.joint == (((0, 0), (1, 0)), ((0, 0), (2, 0)), ((1, 0), (2, 0)))
     assert world.rewards[1, 2] == pytest.approx(world.rewards[4, 0], abs=1e-12)
     assert world.transitions[1, 2, 4] == pytest.approx(world.transitions[4, 0, 1], abs=1e-12)
-    assert abs(asymmetric.rewards[1, 2] - asymmetric.rewards[4, 0]) > 0.1
+    assert abs(asymmetric.rewards[1, 2] - asymmetric.rewards[4, 0]) > 0.01
 
 
 # Equivalence, proposition 1, lemma 2, U-sharing
@@ -209,7 +209,7 @@ def test_exchanged_units_exchange_the_outputs_of_any_dense_network():
         omega = tree(jnp.asarray(rng.normal(size=len(flat))))
         x, i = targets.states(jax.random.key(0), PHASE, 1)
         plain = networks.dense(omega, x[0], i[0], jnp.tanh)
-        for order in [((1, 0), (0, 1, 2)), ((0, 1), (2, 0, 1)), ((1, 0), (1, 2, 0))]:
+        for order in [((1, 0), (0, 2, 1)), ((0, 1), (2, 0, 1)), ((1, 0), (1, 2, 0))]:
             picks, items = (np.array(part) for part in order)
             turned = networks.dense(
                 networks.turned(omega, order, PHASE), x[0][picks], i[0][items], jnp.tanh

@@ -19,7 +19,7 @@ from selectmdp.theory.plan import Plan, Progress, Verdict
 ALLOWED_EXACT = 1e-8
 ALLOWED = 1e-6
 """Of scalar sets: where two items nearly meet, roots are known to half of the digits."""
-SMALL_SETS = ((1, 2), (2, 3), (3, 3), (2, 4))
+SMALL_SETS = ((1, 2), (2, 3), (3, 4))
 """Selected and unselected items."""
 SCALAR = {name: kind for name, kind in targets.EQUI_INVARIANT.items() if kind.features == 1}
 APART = 4.0

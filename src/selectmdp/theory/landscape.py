@@ -88,7 +88,8 @@ def landscape(setting: Setting, kind: Kind, seed: int) -> Landscape:
     wanted = jax.jit(jax.vmap(kind.make(rng, sizes)))(x, i)
     wanted = (wanted - wanted.mean()) / wanted.std()
     theta, tree = ravel_pytree(networks.init(rng, sizes))
-    omega, dense_tree = ravel_pytree(networks.projected(tree(theta), sizes))
+    at_theta = jax.jit(partial(networks.projected, sizes=sizes))(tree(theta))
+    omega, dense_tree = ravel_pytree(at_theta)
 
     def project(theta: Array) -> Array:
         return ravel_pytree(networks.projected(tree(theta), sizes))[0]
@@ -102,11 +103,11 @@ def landscape(setting: Setting, kind: Kind, seed: int) -> Landscape:
         shared = partial(networks.shared, tree(theta), activation=jnp.tanh)
         return jnp.abs(jax.vmap(dense)(x, i) - jax.vmap(shared)(x, i)).max()
 
-    places = dense_tree(jnp.arange(len(omega), dtype=omega.dtype))
-    moves = [
-        ravel_pytree(networks.turned(places, order, sizes))[0] for order in networks.orders(sizes)
-    ]
-    basis, lengths, _ = np.linalg.svd(np.asarray(jax.jacfwd(project)(theta)), full_matrices=False)
+    places = jax.tree.map(np.asarray, dense_tree(jnp.arange(len(omega), dtype=omega.dtype)))
+    turned = (networks.turned(places, order, sizes) for order in networks.orders(sizes))
+    moves = [np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(each)]) for each in turned]
+    slopes = np.asarray(jax.jit(jax.jacfwd(project))(theta))
+    basis, lengths, _ = np.linalg.svd(slopes, full_matrices=False)
     return Landscape(
         project=jax.jit(project),
         dense_loss=jax.jit(dense_loss),

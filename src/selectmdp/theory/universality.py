@@ -169,11 +169,12 @@ def order_gap(kind: Kind, plan: Plan) -> float:
     sizes = Sizes(SELECTED, UNSELECTED, kind.features, COMMANDS, 1)
     target = jax.jit(jax.vmap(kind.make(np.random.default_rng(plan.seed), sizes)))
     x, i = targets.states(jax.random.key(plan.seed), sizes, plan.points)
-    plain, worst = target(x, i), 0.0
+    x, i = np.asarray(x), np.asarray(i)
+    plain, worst = np.asarray(target(x, i)), 0.0
     for picks, items in networks.orders(sizes):
-        turned = target(x[:, np.array(picks)], i[:, np.array(items)])
-        worst = max(worst, float(jnp.abs(turned - plain[:, np.array(items)]).max()))
-    return worst / 2.0 / float(plain.max() - plain.min())
+        turned = target(x[:, list(picks)], i[:, list(items)])
+        worst = max(worst, float(np.abs(turned - plain[:, list(items)]).max()))
+    return worst / 2.0 / float(np.ptp(plain))
 
 
 def _padded(part: Affine, before: int, after: int) -> Affine:
