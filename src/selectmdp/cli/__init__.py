@@ -11,6 +11,7 @@ from selectmdp.cli.learn import parameters, presets, train
 from selectmdp.cli.measure import bench
 from selectmdp.cli.play import check, demo, evaluate
 from selectmdp.cli.show import report, watch
+from selectmdp.cli.verify import verify
 from selectmdp.signals import Stopped
 from selectmdp.spec import SelectError
 
@@ -24,6 +25,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "reproduce": reproduce,
     "report": report,
     "sweep": sweep,
+    "verify": verify,
     "bench": bench,
     "demo": demo,
 }
