@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import tyro
 
+from selectmdp.cli.deploy import card, export
 from selectmdp.cli.learn import parameters, presets, train
 from selectmdp.cli.measure import bench
 from selectmdp.cli.play import check, demo, evaluate
@@ -18,6 +19,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "presets": presets,
     "parameters": parameters,
     "check": check,
+    "export": export,
+    "card": card,
     "bench": bench,
     "demo": demo,
 }
