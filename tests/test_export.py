@@ -1,6 +1,7 @@
 """An exported policy picks in onnxruntime what it picks here, for every N, batch and mask."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -401,3 +402,23 @@ def test_what_is_no_run_or_damaged_is_refused(run: Path, tmp_path: Path, capsys:
     file.write_bytes(file.read_bytes()[:-7])
     with pytest.raises(CheckpointError, match=r"policy\.safetensors is damaged"):
         export_run(tmp_path / "step", tmp_path / "policy.onnx")
+
+
+BLOCKS = re.findall(
+    r"```python\n(.*?)```",
+    (Path(__file__).parent.parent / "docs" / "deploy.md").read_text(encoding="utf-8"),
+    re.DOTALL,
+)
+
+
+@pytest.mark.parametrize(("block", "count"), list(zip(BLOCKS, (4, 2), strict=True)))
+def test_what_the_documentation_shows_runs(
+    run: Path, tmp_path: Path, monkeypatch: Any, block: str, count: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(run, tmp_path / "runs" / "c")
+    export_run("runs/c", "policy.onnx")
+    names: dict[str, Any] = {}
+    exec(compile(block, "deploy.md", "exec"), names)
+    picked = names["items"][0].tolist() if "items" in names else [i for i, _ in names["chosen"]]
+    assert len(set(picked)) == count
