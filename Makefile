@@ -4,7 +4,9 @@ BIN := .venv/bin
 # As a variable the constraints hold for the build's own environment too.
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet
 
-.PHONY: demo test check format clean
+SLOW := slow or browser
+
+.PHONY: demo test test-all check format clean browser
 
 demo: .venv/installed
 	$(BIN)/selectmdp demo
@@ -15,7 +17,17 @@ check: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest -m "not ($(SLOW))"
+
+# What takes longer or needs more than Python: pages in a real browser, whole experiments.
+test-all: .venv/installed-dev browser
+	$(BIN)/pytest -m "$(SLOW)"
+
+# Debian's Chromium, where the machine may install it; the tests say so where it is missing.
+browser:
+	command -v chromium >/dev/null && command -v chromedriver >/dev/null || test "$$(id -u)" != 0 \
+	  || (apt-get update -qq && apt-get install -y -qq --no-install-recommends \
+	  chromium chromium-driver fonts-dejavu-core >/dev/null)
 
 format: .venv/installed-dev
 	$(BIN)/ruff format .

@@ -319,7 +319,7 @@ def test_an_actor_serves_a_world_of_other_sizes_and_its_rules() -> None:
         ({"hidden": 8}, "hidden=8: must be a tuple of whole numbers"),
         ({"chunk": 300}, "chunk=300: must divide target_period=1000"),
         ({"num_envs": 7}, "num_envs=7: must divide chunk=250"),
-        ({"replay": 10}, "no setting 'replay': there are channels, layers, hidden, batch_size"),
+        ({"replay": 10}, "no setting 'replay': there are channels, layers, hidden, sums"),
     ],
 )
 def test_a_setting_out_of_range_is_named(changes: dict[str, Any], message: str) -> None:

@@ -82,7 +82,11 @@ def test_the_help_of_train_explains_each_option(capsys):
         told = re.search(rf" --{name.replace('_', '-')} (.*?)(\(default|\(repeatable)", shown)
         assert told is not None, name
         assert len(re.findall(r"[a-z]{2,}", told[1])) > 2, told[0]
-    for said in ("circle, predator-prey, or the id", "go on with the run in --out", "name=value"):
+    for said in (
+        "circle, predator-prey, league, or the",
+        "go on with the run in --out",
+        "name=value",
+    ):
         assert said in shown
 
 
@@ -257,7 +261,10 @@ def test_parameters_grow_as_the_paper_says(capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["evaluate", "chess"], "task 'chess' is none of circle, predator-prey, no Gymnasium id"),
+        (
+            ["evaluate", "chess"],
+            "'chess' is none of circle, predator-prey, league, no Gymnasium id",
+        ),
         (["evaluate", "circle", "--policy", "best"], "policy 'best' is none of random, greedy"),
         (["evaluate", "circle", "--num-items", "3", "--num-select", "4"], "num_select=4 is more"),
         (["evaluate", "circle", "--dynamics", "rumour"], "dynamics='rumour'"),
@@ -268,8 +275,8 @@ def test_parameters_grow_as_the_paper_says(capsys):
         (["bench", "envs", "--seconds", "0"], "seconds=0.0: must be more than 0"),
         (["check", "nowhere"], "nowhere"),
         (["check", "selectmdp.envs:Square"], "Square"),
-        (["train"], "which task? One of circle, predator-prey"),
-        (["train", "chess"], "task 'chess' is none of circle, predator-prey, and no Gymnasium id"),
+        (["train"], "which task? One of circle, predator-prey, league"),
+        (["train", "chess"], "'chess' is none of circle, predator-prey, league, and no Gym"),
         (["train", "CartPole-v1"], "the action space is Discrete"),
         (["train", "circle", "--algorithm", "best"], "algorithm 'best' is none of isq-i, isq-u"),
         (["train", "circle", "--preset", "quick"], "preset 'quick' is none of fast, paper"),
@@ -285,7 +292,7 @@ def test_parameters_grow_as_the_paper_says(capsys):
         (["train", "--resume"], "there is no run to resume"),
         (["train", "--resume", "--out", "/"], "/ holds no run: there is no config.json in it"),
         (["train", "--resume", "--out", "/", "--set", "chunk=5"], "/ holds no run"),
-        (["parameters", "chess"], "task 'chess' is none of circle, predator-prey"),
+        (["parameters", "chess"], "task 'chess' is none of circle, predator-prey, league"),
         (["parameters", "--num-items", "0"], "num_items=0: must be at least 1"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -37,9 +37,11 @@ EXPORTED = ("isq-i", "isq-u", "isq-p", "isq-i-1", "eq", "eq-local", "idqn")
 NETWORKS = pytest.mark.parametrize("pairs", [False, True], ids=["isq", "pairwise"])
 
 
-def untrained(name: str, env: Any, pairs: bool, seed: int = 1, **about: Any) -> Policy:
+def untrained(
+    name: str, env: Any, pairs: bool, seed: int = 1, sums: bool = False, **about: Any
+) -> Policy:
     """A policy whose parameters are any numbers, of either network."""
-    made = agent.make(name, env, shape=Shape(8, pairs=pairs, hidden=(16,)))
+    made = agent.make(name, env, shape=Shape(8, pairs=pairs, hidden=(16,), sums=sums))
     rng = np.random.default_rng(seed)
     params = jax.tree.map(
         lambda leaf: np.asarray(rng.normal(0.0, 0.4, leaf.shape), np.float32),
@@ -79,7 +81,8 @@ def check_same(
     picks = policy.select(seen, num_select, q_values=True)
     np.testing.assert_array_equal(items, picks.items)
     np.testing.assert_array_equal(commands, picks.commands)
-    np.testing.assert_allclose(values, picks.q_values, rtol=1e-4, atol=1e-5)
+    largest = np.abs(values[np.isfinite(values)]).max(initial=1.0)  # of sums the values are large
+    np.testing.assert_allclose(values, picks.q_values, rtol=1e-4, atol=1e-5 * largest)
     return items
 
 
@@ -99,6 +102,12 @@ def test_so_does_one_that_sees_no_context(pairs: bool) -> None:
     policy = untrained("isq-p", CIRCLE, pairs)
     items = check_same(policy, session(policy), states(CIRCLE.spec, 16, 30))
     assert (items >= 0).all()
+
+
+@NETWORKS
+def test_so_does_one_with_sums_over_sets(pairs: bool) -> None:
+    policy = untrained("isq-u", HUNT, pairs, sums=True)
+    check_same(policy, session(policy), states(HUNT.spec, 16, 30))
 
 
 def test_myopic_differs_in_what_it_learned_alone() -> None:

@@ -43,6 +43,7 @@ def same(left, right):
         ("selectmdp/Circle-v0", {"num_items": 5, "num_select": 2}),
         ("selectmdp/Circle-v0", {"num_items": 3, "num_context": 2, "num_select": 3}),
         ("selectmdp/PredatorPrey-v0", {"num_items": 3, "num_context": 1, "num_select": 2}),
+        ("selectmdp/League-v0", {"num_items": 5, "formation": (1, 1, 1, 0)}),
     ],
 )
 def test_gymnasiums_own_checker_finds_nothing(name, options):

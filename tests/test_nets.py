@@ -128,19 +128,36 @@ def pairs_by_hand(network: Pairwise, params: Any, seen: Observation, picks: Acti
             row for row, there in zip(seen.context, seen.context_present, strict=True) if there
         ],
     }
-    worth = 0.0  # of the state, the same for every item
-    for name in ("selected", "context"):
-        for other in others[name] if name in params else ():
-            part = params[name]
-            worth += (bent(layer(part["other"], other)) @ part["worth"])[0]
+    if "gather" in params:  # what the picks bring to each thing, before anybody meets it
+        part = params["gather"]
+        brought = [
+            sum(
+                (
+                    bent(layer(part["pick"], pick) + thing @ part["thing"])
+                    for pick in others["selected"]
+                ),
+                np.zeros(network.channels),
+            )
+            @ part["join"]
+            for thing in others["context"]
+        ]
+    else:
+        brought = [np.zeros(network.channels)] * len(others["context"])
+    met = {
+        name: [layer(params[name]["other"], other) for other in others[name]]
+        for name in ("selected", "context")
+        if name in params
+    }
+    if "context" in met:
+        met["context"] = [thing + more for thing, more in zip(met["context"], brought, strict=True)]
+    worth = sum((bent(x) @ params[name]["worth"])[0] for name in met for x in met[name])
     expected = []
     for i in left:
         x, common = layer(params["join"], bent(layer(params["encode"], items[i]))), worth
-        for name in ("selected", "context"):
-            for other in others[name] if name in params else ():
-                part = params[name]
-                met = bent(items[i] @ part["meets"] + layer(part["other"], other))
-                x = x + bent(layer(part["deepen"], met)) @ part["join"]
+        for name, part in ((name, params[name]) for name in met):
+            for other in met[name]:
+                pair = bent(items[i] @ part["meets"] + other)
+                x = x + bent(layer(part["deepen"], pair)) @ part["join"]
         if "mean" in params:
             mean = np.mean([bent(layer(params["encode"], items[j])) for j in left], axis=0)
             deep = bent(layer(params["mean"]["deepen"], mean))
@@ -330,7 +347,7 @@ def step_by_step(network: Pairwise) -> Any:
         for place in range(3):
             pick = picks.items[place], picks.commands[place]
             begun = network.extend(params, begun, seen, *pick)
-        return network.read(params, begun)
+        return network.read(params, begun, seen)
 
     return jit(values)
 

@@ -195,7 +195,7 @@ def test_the_grid_world_checks_its_own_sizes(name: str) -> None:
 def test_a_task_is_made_by_name() -> None:
     assert make("circle", num_items=7, dynamics="text") == Circle(num_items=7, dynamics="text")
     assert make("predator-prey", num_items=None) == PredatorPrey()
-    assert refusal(make, "circles") == "task 'circles' is none of circle, predator-prey"
+    assert refusal(make, "circles") == "task 'circles' is none of circle, predator-prey, league"
 
 
 def test_an_unknown_option_lists_those_there_are() -> None:

@@ -479,9 +479,9 @@ def test_without_a_run_there_is_nothing_to_resume(out: str | None) -> None:
 @pytest.mark.parametrize(
     ("task", "changes", "said"),
     [
-        ("chess", {}, "task 'chess' is none of circle, predator-prey, and no Gymnasium id"),
+        ("chess", {}, "task 'chess' is none of circle, predator-prey, league, and no Gymnasium id"),
         ("", {}, "task '' is none of circle"),
-        (None, {}, "which task? One of circle, predator-prey"),
+        (None, {}, "which task? One of circle, predator-prey, league"),
         (3, {}, "task=3: give a name, a world, or a function that makes one"),
         ("circle", {"algorithm": "best"}, "algorithm 'best' is none of isq-i, isq-u, isq-p"),
         ("circle", {"algorithm": ["isq-u"]}, "algorithm=['isq-u']: give its name"),

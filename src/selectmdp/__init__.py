@@ -16,6 +16,7 @@ _ROOMS = {
     "Circle": "envs",
     "CircleRules": "envs",
     "Evaluation": "evaluation",
+    "League": "envs",
     "Observation": "types",
     "Policy": "policy",
     "PredatorPrey": "envs",

@@ -19,6 +19,9 @@ from selectmdp.nets.base import IncrementalNetwork, Network, Params, StackedNetw
 from selectmdp.spec import Spec
 from selectmdp.types import Action, Observation, Transition
 
+UNROLLED = 16
+"""Up to so many phases are compiled one by one where sets differ: each with the picks it has."""
+
 
 class Acted(NamedTuple):
     """K picks, and what they were taken from."""
@@ -70,19 +73,21 @@ class Agent:
         epsilon: Float[Array, ""] | None = None,
     ) -> Acted:
         """K picks, each ε-greedy with ε drawn anew; without ε none explores."""
-        single, by_picks = _first(params), None
-        if isinstance(self.network, IncrementalNetwork) and not _many(params):
-            by_picks = self.network
+        any_picks = self.network if isinstance(self.network, IncrementalNetwork) else None
+        single, by_picks = _first(params), None if _many(params) else any_picks
 
-        def phase(carry: tuple[Selection, Any], numbers: Float[Array, " 3"]) -> tuple[Any, Acted]:
+        def phase(
+            carry: tuple[Selection, Any], numbers: Float[Array, " 3"], made: int | None = None
+        ) -> tuple[Any, Acted]:
             selection, begun = carry
             mask = self.open_pairs(observation, selection)
             possible = mask.any()
             if by_picks is not None:
-                values = by_picks.read(single, begun)
+                values = by_picks.read(single, begun, observation)
             else:
                 own = sharing.of_phase(params, phase_map, selection.phase)
-                values = self.network.values(own, observation, selection.picks)
+                picks = jax.tree.map(lambda leaf: leaf[:made], selection.picks)
+                values = self.network.values(own, observation, picks)
             worth = self.algorithm.rule.value(values, mask, jnp.zeros((), jnp.int32))
             if self.algorithm.random_item:
                 drawn, _ = iterative.random_pair(numbers[0], mask.any(axis=1, keepdims=True))
@@ -102,16 +107,24 @@ class Agent:
         num_select = phase_map.shape[0]
         numbers = draws.uniform(key, (num_select, 3))
         begun = None if by_picks is None else by_picks.begin(single, observation)
-        return jax.lax.scan(phase, (iterative.empty(num_select), begun), numbers)[1]
+        carry = iterative.empty(num_select), begun
+        if any_picks is not by_picks and num_select <= UNROLLED:  # many sets
+            each = []
+            for made in range(num_select):
+                carry, acted = phase(carry, numbers[made], made)
+                each.append(acted)
+            return jax.tree.map(lambda *leaves: jnp.stack(leaves), *each)
+        return jax.lax.scan(phase, carry, numbers)[1]
 
-    def actor(self, env: Any) -> Callable[..., Action]:
-        """((parameters, phase map), key, state, observation) → the greedy picks in a world.
-
-        The world may have other sizes than the agent's; one that it cannot serve is refused.
-        """
+    def placed(self, env: Any) -> "Agent":
+        """The same in a world of other sizes perhaps; one that it cannot serve is refused."""
         self.network.check(self.spec, env.spec)
         given = _given_commands(self.algorithm, env)
-        here = replace(self, legal_after=offers(env, "legal_after"), commands=given)
+        return replace(self, legal_after=offers(env, "legal_after"), commands=given)
+
+    def actor(self, env: Any) -> Callable[..., Action]:
+        """((parameters, phase map), key, state, observation) → the greedy picks in a world."""
+        here = self.placed(env)
 
         def act(
             learned: tuple[Params, Int[Array, " K"]],
@@ -181,7 +194,7 @@ class Agent:
         selection = iterative.empty(phase_map.shape[0])
         own = sharing.of_phase(params, phase_map, selection.phase)
         if isinstance(self.network, IncrementalNetwork):
-            values = self.network.read(own, self.network.begin(own, observation))
+            values = self.network.read(own, self.network.begin(own, observation), observation)
         else:
             values = self.network.values(own, observation, selection.picks)
         return values, self.open_pairs(observation, selection)

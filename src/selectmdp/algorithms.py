@@ -96,6 +96,8 @@ class Shape:
     """Items meet picks and context in pairs, instead of the paper's network."""
     layer_norm: bool = True
     """Of the network of pairs."""
+    sums: bool = False
+    """Sums over sets where the paper has means."""
 
 
 def network(name: str, env: Any, shape: Shape) -> Network:
@@ -107,9 +109,9 @@ def network(name: str, env: Any, shape: Shape) -> Network:
         sort_key = offers(env, "sort_key")
         order = by_features if sort_key is None else largest_first(sort_key)
         return Dense(shape.hidden, order if row.sorts else None)
-    made: Network = ISQ(shape.channels, shape.layers, row.sources, row.selected)
+    made: Network = ISQ(shape.channels, shape.layers, row.sources, row.selected, shape.sums)
     if shape.pairs:
-        made = Pairwise(shape.channels, shape.layer_norm, row.sources, row.selected)
+        made = Pairwise(shape.channels, shape.layer_norm, row.sources, row.selected, shape.sums)
     return PerItem(made) if row.per_item else made
 
 

@@ -5,7 +5,7 @@
 """
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -100,6 +100,11 @@ class Policy:
         act, learned = self.agent.actor(env), (self.params, self._map(env.spec.num_select))
         return lambda key, state, observation: act(learned, key, state, observation)
 
+    def telling_actor(self, env: Any) -> Callable[..., tuple[Action, Float[Array, "K N C"]]]:
+        """As `actor`, with the values that each pick was taken from; −inf: not allowed."""
+        here, learned = self.agent.placed(env), (self.params, self._map(env.spec.num_select))
+        return lambda key, state, observation: _told(here, *learned, key, observation)
+
     def _map(self, num_select: int) -> Int[Array, " K"]:
         return sharing.as_array(sharing.stretched(self.phase_map, num_select))
 
@@ -124,13 +129,22 @@ def _select(
     key: Key[Array, ""],
     observation: Observation,
 ) -> tuple[Action, Float[Array, "B K N C"]]:
-    def one(key: Key[Array, ""], seen: Observation) -> tuple[Action, Float[Array, "K N C"]]:
-        action, values, *_ = agent.act(key, params, phase_map, seen)
-        before = jax.tree.map(lambda leaf: leaf[:-1], iterative.selections(action))
-        allowed = jax.vmap(lambda selection: agent.open_pairs(seen, selection))(before)
-        return action, jnp.where(allowed, values, -jnp.inf)
+    tell = partial(_told, agent, params, phase_map)
+    return jax.vmap(tell)(jax.random.split(key, observation.items.shape[0]), observation)
 
-    return jax.vmap(one)(jax.random.split(key, observation.items.shape[0]), observation)
+
+def _told(
+    agent: Agent,
+    params: Params,
+    phase_map: Int[Array, " K"],
+    key: Key[Array, ""],
+    observation: Observation,
+) -> tuple[Action, Float[Array, "K N C"]]:
+    """The picks in one state, and the values that each was taken from."""
+    action, values, *_ = agent.act(key, params, phase_map, observation)
+    before = jax.tree.map(lambda leaf: leaf[:-1], iterative.selections(action))
+    allowed = jax.vmap(lambda selection: agent.open_pairs(observation, selection))(before)
+    return action, jnp.where(allowed, values, -jnp.inf)
 
 
 @partial(jax.jit, static_argnums=0)

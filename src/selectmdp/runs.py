@@ -35,20 +35,25 @@ NEEDED = ("legal_after", "sort_key")
 def claim(folder: Path) -> bool:
     """An empty folder, and whether it had to be made; one with something in it is left alone."""
     new = not folder.exists()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        taken = any(folder.iterdir())
-    except FileExistsError:
-        raise SelectError(f"{folder} is a file: choose another --out") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise SelectError(f"{folder} cannot be made ({reason}): choose another --out") from None
-    if taken:
+    make_folder(folder)
+    if any(folder.iterdir()):
         raise SelectError(
             f"{folder} exists and is not empty: choose another --out, or go on with the run in it "
             "by --resume"
         )
     return new
+
+
+def make_folder(folder: Path) -> None:
+    """A folder that is there and can be read."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        any(folder.iterdir())
+    except FileExistsError:
+        raise SelectError(f"{folder} is a file: choose another --out") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SelectError(f"{folder} cannot be made ({reason}): choose another --out") from None
 
 
 def create(folder: Path, config: TrainConfig, spec: Spec) -> None:

@@ -24,6 +24,7 @@ class PaperSettings:
     hidden: tuple[int, ...] = setting(
         (), "hidden widths of vanilla and sorting; none: two of 6 × the flattened input"
     )
+    sums: bool = setting(False, "sum over a set where the paper has its mean")
     batch_size: int = setting(64, "steps in an update, with all their phases (published code: 32)")
     learning_rate: float = setting(1e-3, "of Adam")
     adam_epsilon: float = setting(0.01, "of Adam; so large that the rewards' scale matters")
@@ -48,7 +49,7 @@ class PaperSettings:
 
     @property
     def shape(self) -> Shape:
-        return Shape(self.channels, self.layers, self.hidden)
+        return Shape(self.channels, self.layers, self.hidden, sums=self.sums)
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class FastSettings:
     hidden: tuple[int, ...] = setting(
         (), "hidden widths of vanilla and sorting; none: two of 6 × the flattened input"
     )
+    sums: bool = setting(False, "sum over a set where the network has its mean")
     num_envs: int = setting(128, "environments that act side by side")
     rollout: int = setting(8, "steps of each environment between two rounds of learning")
     minibatch: int = setting(32, "steps in an update, with all their phases")
@@ -76,7 +78,7 @@ class FastSettings:
         0.95, "the same from one pick to the next of its step", 1.0, zero=True
     )
     marginal: bool = setting(False, "a pick learns what it adds, where a world offers that")
-    epsilon_end: float = setting(0.02, "share of random picks at the end, falling from 1", 1.0)
+    epsilon_end: float = setting(0.005, "share of random picks at the end, falling from 1", 1.0)
     exploration_share: float = setting(0.1, "share of the training in which it falls", 1.0)
     averaging: float = setting(
         0.05, "share of a round's parameters in the moving average that is the policy", 1.0
@@ -97,7 +99,9 @@ class FastSettings:
 
     @property
     def shape(self) -> Shape:
-        return Shape(self.channels, self.layers, self.hidden, self.pairs, self.layer_norm)
+        return Shape(
+            self.channels, self.layers, self.hidden, self.pairs, self.layer_norm, self.sums
+        )
 
 
 def check_settings(settings: Any) -> None:

@@ -7,20 +7,25 @@ from collections.abc import Callable
 import tyro
 
 from selectmdp.cli.deploy import card, export
+from selectmdp.cli.experiment import reproduce, sweep
 from selectmdp.cli.learn import parameters, presets, train
 from selectmdp.cli.measure import bench
 from selectmdp.cli.play import check, demo, evaluate
+from selectmdp.cli.show import watch
 from selectmdp.signals import Stopped
 from selectmdp.spec import SelectError
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "train": train,
     "evaluate": evaluate,
+    "watch": watch,
     "presets": presets,
     "parameters": parameters,
     "check": check,
     "export": export,
     "card": card,
+    "reproduce": reproduce,
+    "sweep": sweep,
     "bench": bench,
     "demo": demo,
 }

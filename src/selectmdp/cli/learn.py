@@ -30,7 +30,7 @@ def train(
     """Train a policy; Ctrl-C saves and says how to go on.
 
     Args:
-        task: circle, predator-prey, or the id of a Gymnasium environment with our spaces.
+        task: circle, predator-prey, league, or the id of a Gymnasium environment with our spaces.
         world: sizes and rules.
         algorithm: isq-i, isq-u, isq-p, isq-i-1, vanilla, sorting, myopic, eq, eq-local, rsq, idqn
             or idqn-own; isq-u if not given.

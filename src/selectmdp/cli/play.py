@@ -23,7 +23,7 @@ def evaluate(
     """Mean reward of a step under a policy, ± 95 % interval over episodes.
 
     Args:
-        task: circle, predator-prey, the id of a Gymnasium environment, or the folder of a training
+        task: circle, predator-prey, league, the id of a Gymnasium environment, or the folder of a
             run, whose policy is then evaluated in its own world, with other sizes and rules where
             they are given.
         world: sizes and rules.

@@ -5,7 +5,7 @@ Each is written a second time, in the few operators that ONNX has; the tests hol
 
 from typing import Any, NamedTuple, Protocol
 
-from selectmdp.export.tensors import Tensor
+from selectmdp.export.tensors import ONE, Tensor
 
 Numbers = Any
 """One parameter set: the same dicts as in training, of NumPy arrays."""
@@ -61,3 +61,8 @@ class NetworkGraph(Protocol):
     def read(self, params: Numbers, begun: Any) -> Tensor:
         """The value of every pair: [B, N, C]."""
         ...
+
+
+def shares(there: Tensor, sums: bool) -> Tensor:
+    """[B, M]: the weight of each row in the mean over those that are there, or in their sum."""
+    return there if sums else there / there.sum(1, keepdims=True).node("Max", ONE)

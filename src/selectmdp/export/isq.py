@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from selectmdp.export.base import Numbers, Pick, Seen
-from selectmdp.export.tensors import FLOAT, ONE, Tensor, joined, leaky
+from selectmdp.export.base import Numbers, Pick, Seen, shares
+from selectmdp.export.tensors import FLOAT, Tensor, joined, leaky
 from selectmdp.nets.isq import ISQ
 
 
@@ -44,7 +44,7 @@ class ISQGraph:
 
     def read(self, params: Numbers, begun: Begun) -> Tensor:
         """ψ of every unselected row."""
-        sets = _sets(begun)
+        sets = self._sets(begun)
         for layer in params["phi"]:
             widths = {name: affine["own"].shape[0] for name, affine in layer.items()}
             means = self._means(sets)
@@ -74,20 +74,17 @@ class ISQGraph:
             first = last
         return values
 
+    def _sets(self, begun: Begun) -> dict[str, Rows]:
+        seen, picks = begun.seen, begun.picks
+        # Picked rows stay, without weight in the mean: nobody asks for their values.
+        sets = {"unselected": Rows(seen.items, self._shares(begun.left.cast(FLOAT)))}
+        if picks:
+            made = joined([pick.made for pick in picks], axis=1)
+            sets["selected"] = Rows(joined([pick.row for pick in picks], 1), self._shares(made))
+        if seen.context is not None:
+            sets["context"] = Rows(seen.context.rows, self._shares(seen.context.there))
+        return sets
 
-def _sets(begun: Begun) -> dict[str, Rows]:
-    seen = begun.seen
-    # Picked rows stay, without weight in the mean: nobody asks for their values.
-    sets = {"unselected": Rows(seen.items, _shares(begun.left.cast(FLOAT)))}
-    if begun.picks:
-        rows = joined([pick.row for pick in begun.picks], axis=1)
-        sets["selected"] = Rows(rows, _shares(joined([pick.made for pick in begun.picks], axis=1)))
-    if seen.context is not None:
-        sets["context"] = Rows(seen.context.rows, _shares(seen.context.there))
-    return sets
-
-
-def _shares(there: Tensor) -> Tensor:
-    """[B, 1, M]: the weight of each row in the mean; of an empty set all are 0."""
-    count = there.sum(1, keepdims=True).node("Max", ONE)
-    return (there / count).axis(1)
+    def _shares(self, there: Tensor) -> Tensor:
+        """[B, 1, M]: the weight of each row in the mean, or in the sum; all 0 of an empty set."""
+        return shares(there, self.network.sums).axis(1)

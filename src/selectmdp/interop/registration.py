@@ -13,6 +13,7 @@ from types import ModuleType
 WORLD_OF_ID = {
     "selectmdp/Circle-v0": "circle",
     "selectmdp/PredatorPrey-v0": "predator-prey",
+    "selectmdp/League-v0": "league",
 }
 
 

@@ -19,6 +19,8 @@ Params = Any
 
 SLOPE = 0.1
 """Of the leaky ReLU (open question of the paper, settled by its published code)."""
+SMALL = 1e-5
+"""Keeps a row of equal numbers from being divided by 0."""
 
 
 class Network(Protocol):
@@ -97,7 +99,7 @@ class IncrementalNetwork(Network, Protocol):
         """The state after one more pick; item −1 picks nothing."""
         ...
 
-    def read(self, params: Params, begun: Any) -> Float[Array, "N C"]:
+    def read(self, params: Params, begun: Any, observation: Observation) -> Float[Array, "N C"]:
         """The value of every pair."""
         ...
 
@@ -122,6 +124,24 @@ def check_rows(trained: Spec, shown: Spec) -> None:
 def leaky(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """Leaky ReLU; its slope at 0 is the small one."""
     return jnp.where(x > 0, x, SLOPE * x)
+
+
+def apply(affine: Params, rows: Float[Array, "*stack F"]) -> Float[Array, "*stack H"]:
+    """An affine layer."""
+    product = rows @ affine["weight"]
+    return product + affine["bias"].reshape((1,) * (product.ndim - 1) + (-1,))
+
+
+def normalised(rows: Float[Array, "M H"]) -> Float[Array, "M H"]:
+    """Each row with mean 0 and variance 1."""
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    return centred * jax.lax.rsqrt(jnp.square(centred).mean(axis=1, keepdims=True) + SMALL)
+
+
+def pick_rows(observation: Observation, picks: Action) -> Float[Array, "K X"]:
+    """What describes each pick: its item's features and its command; of item −1 anything."""
+    commands = jax.nn.one_hot(picks.commands, observation.legal.shape[1])
+    return jnp.concatenate([observation.items[picks.items], commands], axis=1)
 
 
 def weight(key: Key[Array, ""], rows: int, columns: int, fan_in: int) -> Float[Array, "in out"]:

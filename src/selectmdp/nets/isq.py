@@ -41,6 +41,8 @@ class ISQ:
     """The sets whose means are seen: EQ does not see the other unselected items."""
     selected: bool = True
     """Whether there is a selected set at all: IDQN has none."""
+    sums: bool = False
+    """Sums over sets where the paper has means."""
 
     def init(self, key: Key[Array, ""], spec: Spec) -> Params:
         """Fresh parameters: for each layer and set `own`, `means` and `bias`."""
@@ -149,11 +151,13 @@ class ISQ:
         if self.selected:
             left = left & ~picked(picks, num_items)
         items = jnp.where(left[:, None], observation.items, 0.0)
-        sets = {"unselected": Rows(items, layers.shares(left))}
+        sets = {"unselected": Rows(items, layers.shares(left, self.sums))}
         if self.selected:
             commands = jax.nn.one_hot(picks.commands, num_commands)
             rows = jnp.concatenate([observation.items[picks.items], commands], axis=1)
-            sets["selected"] = Rows(rows, layers.shares(picks.items >= 0))
+            sets["selected"] = Rows(rows, layers.shares(picks.items >= 0, self.sums))
         if context:
-            sets["context"] = Rows(observation.context, layers.shares(observation.context_present))
+            sets["context"] = Rows(
+                observation.context, layers.shares(observation.context_present, self.sums)
+            )
         return sets

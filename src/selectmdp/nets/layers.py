@@ -28,10 +28,10 @@ class Rows(NamedTuple):
     """1 / how many rows there are, 0 for padding; all 0 in an empty set: its mean is 0."""
 
 
-def shares(mask: Bool[Array, " M"]) -> Float[Array, " M"]:
-    """The weight of each row in the mean over those that the mask keeps."""
-    count = jnp.maximum(mask.sum(), 1)  # phase 0 has nothing chosen; its mean is 0
-    return mask / count.astype(jnp.float32)
+def shares(mask: Bool[Array, " M"], sums: bool) -> Float[Array, " M"]:
+    """The weight of each row in the mean over those that the mask keeps, or in their sum."""
+    rows = mask.astype(jnp.float32)
+    return rows if sums else rows / jnp.maximum(rows.sum(), 1.0)  # phase 0 has nothing chosen
 
 
 def affine(key: Key[Array, ""], own: int, seen: int, width: int) -> Affine:

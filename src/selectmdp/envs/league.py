@@ -1,0 +1,257 @@
+"""League, the example that opens the paper (§1): pick eleven of a squad, each with a position.
+
+A season of matches against opponents that are seen ahead. Who plays tires, who is tired plays worse
+and gets hurt, who rests recovers: the best eleven of today is not the best plan for the season. The
+reward is the points of a match: 3, 1 or 0.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from selectmdp import draws
+from selectmdp.envs.base import picks_of
+from selectmdp.envs.league_drawing import draw_team
+from selectmdp.iterative import best_pair, command_of_item, picked
+from selectmdp.scene import Scene
+from selectmdp.spec import SelectError, Spec, check_count
+from selectmdp.types import Action, Observation
+
+POSITIONS = ("goalkeeper", "defender", "midfielder", "forward")
+SQUAD = (0.12, 0.32, 0.32, 0.24)
+"""Share of the squad that is at home in each position."""
+ATTACK, DEFENCE = (0.0, 0.2, 0.8, 1.6), (1.6, 0.9, 0.5, 0.0)
+"""How much a player counts, by position."""
+LOAD = (0.12, 0.30, 0.38, 0.32)
+"""How much a match tires, by position."""
+REST = 0.28
+"""Of fatigue, gone in a match not played."""
+TIRED = 0.4
+"""Share of the strength that a player with fatigue 1 lacks."""
+GOALS, MARGIN = 1.3, 2.5
+"""Goals of a side that is as strong as the other; each tenth of strength more is e^0.25 times."""
+MOST_GOALS = 10
+AHEAD = 3
+"""Opponents that are seen: the next and those after."""
+MOST_OUT = 5
+"""Matches that an injury lasts at most."""
+
+
+class LeagueState(NamedTuple):
+    """The squad, and the season so far."""
+
+    skills: Float[Array, "N 4"]
+    form: Float[Array, " N"]
+    fatigue: Float[Array, " N"]
+    out: Int[Array, " N"]
+    """Matches that a player is still out of action."""
+    opponents: Float[Array, "M 2"]
+    """Attack and defence of each match's opponent."""
+    match: Int[Array, ""]
+
+
+class LeagueDraws(NamedTuple):
+    """All the chance of one match, as uniform numbers."""
+
+    goals: Float[Array, " 2"]
+    load: Float[Array, " N"]
+    hurt: Float[Array, " N"]
+    length: Float[Array, " N"]
+    form: Float[Array, " N"]
+
+
+@dataclass(frozen=True)
+class League:
+    """Manage a squad of N players over a season."""
+
+    num_items: int = 25
+    """N, the players of the squad."""
+    formation: tuple[int, ...] = (1, 4, 4, 2)
+    """How many goalkeepers, defenders, midfielders and forwards play."""
+    time_limit: int = 38
+    """Matches of a season; the club goes on after it."""
+    spec: Spec = field(init=False, repr=False)
+
+    unit = "points"
+    command_names = POSITIONS
+
+    def __post_init__(self) -> None:
+        formation = tuple(check_count("formation", count) for count in self.formation)
+        if len(formation) != len(POSITIONS) or sum(formation) < 1:
+            raise SelectError(
+                f"formation={self.formation}: give the players in each of {', '.join(POSITIONS)}"
+            )
+        if check_count("time_limit", self.time_limit) < 1:
+            raise SelectError(f"time_limit={self.time_limit}: must be at least 1")
+        object.__setattr__(self, "formation", formation)
+        spec = Spec(self.num_items, 7, AHEAD, 3, sum(formation), len(POSITIONS))
+        object.__setattr__(self, "spec", spec)
+
+    def reset(self, key: Key[Array, ""]) -> LeagueState:
+        squad, matches = (self.num_items,), self.time_limit + AHEAD
+        shapes = squad, (self.num_items, 4), squad, (matches, 2)
+        place, talent, fatigue, opponents = draws.uniforms(key, *shapes)
+        return LeagueState(
+            skills=_skills(jnp.asarray(_homes(self.num_items))[draws.order(place)], talent),
+            form=jnp.zeros(self.num_items),
+            fatigue=0.3 * fatigue,
+            out=jnp.zeros(self.num_items, jnp.int32),
+            opponents=0.45 + 0.3 * opponents,
+            match=jnp.zeros((), jnp.int32),
+        )
+
+    def step(
+        self, key: Key[Array, ""], state: LeagueState, action: Action
+    ) -> tuple[LeagueState, Float[Array, ""], Float[Array, ""]]:
+        state, points = self.advance(state, action, self.draws(key))
+        return state, points, jnp.ones(())
+
+    def observe(self, state: LeagueState) -> Observation:
+        players = [state.skills, state.form[:, None], state.fatigue[:, None]]
+        players.append(state.out[:, None] / MOST_OUT)
+        opponents = self._opponents(state, AHEAD)
+        soon = (jnp.arange(AHEAD) / (AHEAD - 1))[:, None]
+        fit = state.out == 0
+        return Observation(
+            items=jnp.concatenate(players, axis=1),
+            context=jnp.concatenate([opponents, soon], axis=1),
+            present=jnp.ones(self.num_items, bool),
+            context_present=jnp.ones(AHEAD, bool),
+            legal=jnp.broadcast_to(fit[:, None], (self.num_items, len(POSITIONS))),
+        )
+
+    def legal_after(
+        self, observation: Observation, chosen: Bool[Array, " N"], command: Int[Array, " N"]
+    ) -> Bool[Array, "N C"]:
+        """Positions that are not full yet: one goalkeeper is enough."""
+        taken = (jax.nn.one_hot(command, len(POSITIONS)) * chosen[:, None]).sum(axis=0)
+        open_positions = taken < jnp.asarray(self.formation)
+        return jnp.broadcast_to(open_positions[None], observation.legal.shape)
+
+    def draws(self, key: Key[Array, ""]) -> LeagueDraws:
+        """The chance of one match."""
+        squad = (self.num_items,)
+        return LeagueDraws(*draws.uniforms(key, (2,), squad, squad, squad, squad))
+
+    def advance(
+        self, state: LeagueState, action: Action, chance: LeagueDraws
+    ) -> tuple[LeagueState, Float[Array, ""]]:
+        """The match under given draws, then what it leaves: tired, hurt and rested players."""
+        attack, defence = self.strength(state, action)
+        theirs = self._opponents(state, 1)[0]
+        scored = _goals(attack - theirs[1], chance.goals[0])
+        conceded = _goals(theirs[0] - defence, chance.goals[1])
+        points = jnp.where(scored > conceded, 3.0, jnp.where(scored == conceded, 1.0, 0.0))
+        played = picked(action, self.num_items)
+        load = jnp.asarray(LOAD)[command_of_item(action, self.num_items)]
+        tired = state.fatigue + jnp.where(played, load * (0.8 + 0.4 * chance.load), -REST)
+        hurt = played & (chance.hurt < 0.01 + 0.15 * jnp.square(state.fatigue))
+        length = 1 + jnp.floor(chance.length * MOST_OUT).astype(jnp.int32)
+        return LeagueState(
+            skills=state.skills,
+            form=jnp.clip(0.85 * state.form + 0.5 * (chance.form - 0.5), -1.0, 1.0),
+            fatigue=jnp.clip(tired, 0.0, 1.0),
+            out=jnp.where(hurt, length, jnp.maximum(state.out - 1, 0)),
+            opponents=state.opponents,
+            match=state.match + 1,
+        ), points
+
+    def strength(
+        self, state: LeagueState, action: Action
+    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Attack and defence of a line-up, 0 to about 1; a place left empty counts nothing."""
+        made = (action.items >= 0).astype(jnp.float32)
+        shape = self._today(state)[action.items, action.commands] * made
+        sides = []
+        for weights in (ATTACK, DEFENCE):
+            whole = sum(w * count for w, count in zip(weights, self.formation, strict=True))
+            sides.append((jnp.asarray(weights)[action.commands] * shape).sum() / max(whole, 1e-6))
+        return sides[0], sides[1]
+
+    def learning_reward(self, reward: Float[Array, ""]) -> Float[Array, ""]:
+        """A third of the points."""
+        return reward / 3.0
+
+    def permute(self, state: LeagueState, order: Int[Array, " N"]) -> LeagueState:
+        """The same squad in another order."""
+        squad = {name: getattr(state, name)[order] for name in ("skills", "form", "fatigue", "out")}
+        return state._replace(**squad)
+
+    def greedy(self, key: Key[Array, ""], state: LeagueState) -> Action:
+        """The eleven that are strongest today, tired as they are: it looks no further."""
+        del key
+        return self._eleven(state, self._today(state))
+
+    def best_eleven(
+        self, key: Key[Array, ""], state: LeagueState, observation: Observation
+    ) -> Action:
+        """Always the best eleven by skill, of those who are fit: a policy to compare with."""
+        del key, observation
+        return self._eleven(state, state.skills)
+
+    def draw(self, state: LeagueState, action: Action | None = None) -> Scene:
+        """The pitch with the line-up, and the bench."""
+        return draw_team(
+            np.asarray(state.skills),
+            np.asarray(state.fatigue),
+            np.asarray(state.out),
+            picks_of(action),
+            self.formation,
+            f"match {int(state.match) + 1} of {self.time_limit}",
+        )
+
+    def _opponents(self, state: LeagueState, count: int) -> Float[Array, "count 2"]:
+        """The next of them; after the last one the first comes again."""
+        coming = state.match + jnp.arange(count)
+        return state.opponents[coming % state.opponents.shape[0]]
+
+    def _today(self, state: LeagueState) -> Float[Array, "N 4"]:
+        """Each player's strength in each position now."""
+        condition = (1.0 - TIRED * state.fatigue) * (1.0 + 0.1 * state.form)
+        return state.skills * condition[:, None]
+
+    def _eleven(self, state: LeagueState, strength: Float[Array, "N 4"]) -> Action:
+        """Pick after pick the player and position that add most, until the line-up is full."""
+        counts = jnp.asarray(ATTACK) / sum(ATTACK) + jnp.asarray(DEFENCE) / sum(DEFENCE)
+        value = strength * counts[None]
+
+        def pick(carry: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Action]:
+            free, room = carry
+            mask = free[:, None] & (room > 0)[None]
+            item, command = best_pair(value, mask)
+            item = jnp.where(mask.any(), item, -1).astype(jnp.int32)
+            command = jnp.where(mask.any(), command, 0).astype(jnp.int32)
+            free = free & (jnp.arange(self.num_items) != item)
+            room = room - ((jnp.arange(len(POSITIONS)) == command) & (item >= 0))
+            return (free, room), Action(item, command)
+
+        start = state.out == 0, jnp.asarray(self.formation)
+        return jax.lax.scan(pick, start, None, length=self.spec.num_select)[1]
+
+
+def _homes(num_items: int) -> Int[np.ndarray, " N"]:
+    """The position in which each player is at home, in shares of the squad."""
+    edges = np.cumsum(SQUAD)
+    return np.searchsorted(edges, (np.arange(num_items) + 0.5) / num_items).clip(0, 3)
+
+
+def _skills(home: Int[Array, " N"], talent: Float[Array, "N 4"]) -> Float[Array, "N 4"]:
+    """Best at home, less elsewhere; who keeps the goal does little else, and the reverse."""
+    at_home = jax.nn.one_hot(home, len(POSITIONS)) > 0
+    best = 0.5 + 0.4 * jnp.take_along_axis(talent, home[:, None], axis=1)
+    keeper = (home == 0)[:, None]
+    goal = jnp.arange(len(POSITIONS))[None] == 0
+    elsewhere = jnp.where(keeper | goal, 0.1 + 0.15 * talent, best * (0.4 + 0.45 * talent))
+    return jnp.where(at_home, best, elsewhere)
+
+
+def _goals(margin: Float[Array, ""], number: Float[Array, ""]) -> Int[Array, ""]:
+    """A Poisson draw by its distribution function."""
+    mean = GOALS * jnp.exp(MARGIN * margin)
+    count = jnp.arange(MOST_GOALS)
+    log_chance = count * jnp.log(mean) - mean - jax.lax.lgamma(count + 1.0)
+    return (jnp.cumsum(jnp.exp(log_chance)) <= number).sum()

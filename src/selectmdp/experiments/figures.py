@@ -1,0 +1,144 @@
+"""The figures of the paper as data: worlds × algorithms × seeds, with a budget of steps (§5).
+
+Baselines get the same learner, network size and budget as ISQ. What the paper published is in
+`published.csv`, read off its figures.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from selectmdp.config import TrainConfig
+from selectmdp.learners.presets import preset as named
+from selectmdp.spec import SelectError
+
+Budget = Literal["smoke", "standard", "full"]
+Options = Mapping[str, Any]
+
+SEEDS: dict[str, tuple[int, ...]] = {"smoke": (0,), "standard": (0, 1, 2, 3), "full": (0, 1, 2, 3)}
+EPISODES: dict[str, int] = {"smoke": 2, "standard": 20, "full": 20}
+EVALUATIONS: dict[str, int] = {"smoke": 2, "standard": 20, "full": 50}
+SMOKE_CHUNKS = 2
+"""Chunks of steps that a run of the smallest budget makes."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Some algorithms on some worlds of one task."""
+
+    name: str
+    title: str
+    task: str
+    worlds: tuple[Options, ...]
+    algorithms: tuple[str, ...]
+    standard: int
+    """Steps of a run in the standard budget: some minutes of the fast preset."""
+    full: int
+    """Steps of a run as published."""
+    settings: tuple[Options, ...] = field(default=({},))
+    """Changes of the preset, each of which is run."""
+
+    def configs(self, budget: Budget, preset: str) -> tuple[TrainConfig, ...]:
+        """One config for each run, seeds first: a figure is whole for a seed early."""
+        chunk = named(preset).settings().chunk
+        steps = {"smoke": SMOKE_CHUNKS * chunk, "standard": self.standard, "full": self.full}
+        return tuple(
+            TrainConfig(
+                task=self.task,
+                options=world,
+                algorithm=algorithm,
+                preset=preset,
+                settings=settings,
+                steps=steps[budget],
+                seed=seed,
+                evaluations=EVALUATIONS[budget],
+                episodes=EPISODES[budget],
+            )
+            for seed in SEEDS[budget]
+            for settings in self.settings
+            for world in self.worlds
+            for algorithm in self.algorithms
+        )
+
+
+ISQ = ("isq-i", "isq-u", "isq-p")
+BASELINES = ("myopic", "eq", "rsq", "idqn")
+MILLION = 1_000_000
+
+
+def _single(num_items: int) -> Options:
+    return {"num_items": num_items, "num_context": 1, "num_select": 1, "commands": ("stay",)}
+
+
+def _many(num_items: int) -> Options:
+    return {"num_items": num_items, "num_select": 6}
+
+
+def _hunt(name: str, num_select: int) -> Figure:
+    return Figure(
+        name=name,
+        title=f"Predator-prey, N = 10, K = {num_select}",
+        task="predator-prey",
+        worlds=({"num_select": num_select},),
+        algorithms=(*ISQ, *BASELINES),
+        standard=800_000,
+        full=10 * MILLION,
+    )
+
+
+FIGURES: dict[str, Figure] = {
+    figure.name: figure
+    for figure in (
+        Figure(
+            name="4a",
+            title="Circle selection, one of N circles, one command",
+            task="circle",
+            worlds=tuple(_single(num_items) for num_items in (5, 20, 50)),
+            algorithms=("isq-i", "vanilla", "sorting"),
+            standard=600_000,
+            full=5 * MILLION,
+        ),
+        Figure(
+            name="4b",
+            title="Circle selection, N = 50, K = 6",
+            task="circle",
+            worlds=(_many(50),),
+            algorithms=(*ISQ, "isq-i-1", *BASELINES),
+            standard=600_000,
+            full=5 * MILLION,
+        ),
+        Figure(
+            name="4c",
+            title="Circle selection, N = 200, K = 6",
+            task="circle",
+            worlds=(_many(200),),
+            algorithms=(*ISQ, "isq-i-1", *BASELINES),
+            standard=400_000,
+            full=5 * MILLION,
+        ),
+        _hunt("5a", 4),
+        _hunt("5b", 7),
+        _hunt("5c", 10),
+    )
+}
+
+GENERALIZATION = (
+    Figure(
+        "50", "", "circle", (_many(50),), ("isq-p",), 600_000, 5 * MILLION, ({}, {"sums": True})
+    ),
+    Figure(
+        "200", "", "circle", (_many(200),), ("isq-p",), 400_000, 5 * MILLION, ({}, {"sums": True})
+    ),
+)
+"""Trained at each N, with means and with sums, then played at others."""
+
+WHAT = (*FIGURES, "generalization", "cost")
+
+
+def chosen(what: str) -> tuple[str, ...]:
+    """The names that `what` stands for."""
+    if what == "all":
+        return WHAT
+    if what not in WHAT:
+        raise SelectError(f"reproduce {what!r}: there is {', '.join(WHAT)}, and all")
+    return (what,)

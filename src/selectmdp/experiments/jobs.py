@@ -1,0 +1,91 @@
+"""A run as a job: its name, the command that anybody would type for it, and whether it is done.
+
+One description serves every engine: the processes of this machine, and a cluster's.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from selectmdp import runs
+from selectmdp.config import TrainConfig, differences
+from selectmdp.spec import SelectError
+
+
+class Job(NamedTuple):
+    """A training to be made."""
+
+    name: str
+    """Of its folder; no two jobs have the same."""
+    config: TrainConfig
+
+    def command(self, folder: Path) -> list[str]:
+        """What a person would type after `selectmdp`; a run that was begun goes on."""
+        if runs.is_run(folder):
+            return ["train", "--out", str(folder), "--resume", "--json"]
+        return [*arguments(self.config), "--out", str(folder), "--json"]
+
+
+VARIED = ("preset", "steps", "evaluations", "episodes")
+"""What a name tells of a run only where its runs differ in it."""
+
+
+def jobs_of(configs: Sequence[TrainConfig]) -> tuple[Job, ...]:
+    """A job for each config, named after what it is and in what it differs from the others."""
+    varied = [name for name in VARIED if len({getattr(config, name) for config in configs}) > 1]
+    jobs = []
+    for config in configs:
+        more = [f"{name}={getattr(config, name)}" for name in varied]
+        jobs.append(Job("-".join([name_of(config), *more]), config))
+    return tuple(jobs)
+
+
+def name_of(config: TrainConfig) -> str:
+    """Task, sizes, algorithm, changed settings and seed: fit for a folder."""
+    short = {"num_items": "N", "num_context": "U", "num_select": "K", "commands": "C"}
+    parts = [config.task]
+    for name, value in config.options.items():
+        told = len(value) if isinstance(value, tuple) else value
+        parts.append(f"{short.get(name, name + '=')}{told}")
+    parts.append(config.algorithm)
+    parts += [f"{name}={value}" for name, value in config.settings.items()]
+    return "-".join([*parts, f"seed{config.seed}"]).replace("/", "_")
+
+
+def arguments(config: TrainConfig) -> list[str]:
+    """What a person would type after `selectmdp` to train by this config."""
+    typed = ["train", config.task]
+    for name, value in config.options.items():
+        values = value if isinstance(value, tuple) else (value,)
+        typed += [f"--{name.replace('_', '-')}", *map(str, values)]
+    for name in ("algorithm", "preset", "steps", "seed", "evaluations", "episodes"):
+        typed += [f"--{name}", str(getattr(config, name))]
+    for name, value in config.settings.items():
+        typed += ["--set", f"{name}={_typed(value)}"]
+    return typed
+
+
+def finished(job: Job, folder: Path) -> Mapping[str, Any] | None:
+    """The result of a run that came to its end; a folder with another run in it is refused."""
+    if not runs.is_run(folder):
+        return None
+    kept, _ = runs.config_of(folder)
+    told = differences(asdict(kept), asdict(job.config))
+    if told:
+        raise SelectError(f"{folder} holds another run: {'; '.join(told)}. Choose another --out")
+    path = folder / "result.json"
+    if not path.is_file():
+        return None
+    try:
+        result: Mapping[str, Any] = json.loads(path.read_bytes())
+    except ValueError:
+        return None  # the run goes on from its last checkpoint and writes it again
+    return result
+
+
+def _typed(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,155 @@
+"""The engine of this machine: one process a run, as many side by side as there are cores.
+
+A run that was broken off goes on from its checkpoint. Children end, after saving, when their parent
+does; Ctrl-C reaches all of them.
+"""
+
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from selectmdp import runs, signals
+from selectmdp.experiments.jobs import Job, finished
+from selectmdp.machine import cores
+from selectmdp.spec import SelectError, check_count
+
+LOOK = 0.5
+"""Seconds between two looks at the running processes."""
+PATIENCE = 60.0
+"""Seconds that a run left over by a killed parent has to save and end."""
+ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
+"""Runs side by side are fastest with a thread each."""
+
+
+class UnderWay(NamedTuple):
+    """A run that has begun."""
+
+    job: Job
+    folder: Path
+
+
+class Running(NamedTuple):
+    """A run and its process."""
+
+    job: Job
+    folder: Path
+    process: "subprocess.Popen[bytes]"
+    log: Path
+
+
+Look = Callable[[Sequence[UnderWay]], None]
+Done = Callable[[Job, Path], None]
+
+
+def run_all(
+    jobs: Sequence[Job],
+    root: Path,
+    *,
+    workers: int | None,
+    done: Done,
+    look: Look = lambda running: None,
+) -> list[str]:
+    """Run every job in `root`/its name; `done` hears of each that ends well, finished ones at once.
+
+    Gives what went wrong, a line for each run that failed; the others went on.
+    """
+    side_by_side = cores() if workers is None else check_count("workers", workers)
+    if side_by_side < 1:
+        raise SelectError(f"workers={workers}: must be at least 1")
+    left, running, failed = list(jobs), list[Running](), list[str]()
+    with signals.noted() as caught:
+        try:
+            while (left or running) and not caught:
+                while left and len(running) < side_by_side:
+                    job = left.pop(0)
+                    folder = root / job.name
+                    if finished(job, folder) is not None:
+                        done(job, folder)
+                    else:
+                        process, log = spawn(job, folder, one_thread=side_by_side > 1)
+                        running.append(Running(job, folder, process, log))
+                look([UnderWay(each.job, each.folder) for each in running])
+                time.sleep(LOOK if running else 0.0)
+                for each in [each for each in running if each.process.poll() is not None]:
+                    running.remove(each)
+                    if finished(each.job, each.folder) is not None:
+                        done(each.job, each.folder)
+                    elif not caught:
+                        failed.append(fault(each.job, each.process.returncode, each.log))
+        finally:
+            _end(running)
+    if caught:
+        raise signals.Stopped("stopped; all is saved. The same command goes on", caught[0])
+    return failed
+
+
+def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple["subprocess.Popen[bytes]", Path]:
+    """The process that makes a run, or goes on with it, and the file of what it says."""
+    if folder.exists() and not runs.is_run(folder):
+        shutil.rmtree(folder)  # killed before it had a config: nothing is lost
+    else:
+        _wait_for_leftover(folder)
+    log = folder.parent / f"{job.name}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    environment, flags = dict(os.environ), os.environ.get("XLA_FLAGS", "")
+    if one_thread and ONE_THREAD not in flags:
+        environment["XLA_FLAGS"] = f"{flags} {ONE_THREAD}".strip()
+    # Seeds of one world and algorithm are one program: it is compiled once.
+    cache = (folder.parent / ".compiled").resolve()
+    environment.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
+    with log.open("wb") as told:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "selectmdp", *job.command(folder)],
+            stdout=subprocess.DEVNULL,
+            stderr=told,
+            env=environment,
+            preexec_fn=_ends_with_parent if sys.platform == "linux" else None,
+        )
+    return process, log
+
+
+def fault(job: Job, code: int, log: Path) -> str:
+    """What a run that failed said last."""
+    lines = log.read_text(errors="replace").strip().splitlines()
+    last = lines[-1] if lines else "it said nothing"
+    return f"{job.name} ended with code {code}: {last} ({log})"
+
+
+def _wait_for_leftover(folder: Path) -> None:
+    """A run whose parent was killed saves and ends; until then its folder is its own."""
+    if not folder.exists():
+        return
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            with runs.alone_in(folder):
+                return
+        except SelectError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(LOOK)
+
+
+def _ends_with_parent() -> None:
+    """In the child: SIGTERM, which saves, when the parent is gone."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+
+
+def _end(running: Sequence[Running]) -> None:
+    """Each saves and ends; one that hears nothing is killed."""
+    for each in running:
+        if each.process.poll() is None:
+            each.process.terminate()
+    for each in running:
+        try:
+            each.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            each.process.kill()
+            each.process.wait()

@@ -1,0 +1,147 @@
+"""What is kept of finished runs: two small CSV files a figure, with all that a number depends on.
+
+`FIGURE-finals.csv` has a row for each run, `FIGURE-curves.csv` its evaluations on the way. They are
+the record: a run whose row stands there is done, wherever its folder went. Each is written whole.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from selectmdp import runs
+from selectmdp.experiments.jobs import Job
+from selectmdp.files import write_whole
+from selectmdp.runlog import read_rows
+from selectmdp.spec import SelectError
+
+Row = dict[str, str]
+
+SIZES = {"num_items": "N", "num_context": "U", "num_select": "K", "num_commands": "C"}
+FINALS = (
+    *("run", "task", "dynamics", *SIZES.values(), "algorithm", "preset", "settings", "seed"),
+    *("steps", "mean_reward", "ci95", "unit", "random", "greedy", "episodes", "episode_steps"),
+    *("seconds", "cores", "megabytes", "selectmdp", "jax", "numpy", "python", "machine"),
+)
+CURVES = ("run", "algorithm", "N", "seed", "step", "seconds", "reward", "ci95")
+
+
+class Store:
+    """The CSV files of one figure in a folder."""
+
+    def __init__(self, folder: Path, figure: str) -> None:
+        self.finals_path = folder / f"{figure}-finals.csv"
+        self.curves_path = folder / f"{figure}-curves.csv"
+
+    def finals(self) -> list[Row]:
+        """Every run that is done."""
+        return read(self.finals_path, FINALS)
+
+    def curves(self) -> list[Row]:
+        """Every evaluation on the way."""
+        return read(self.curves_path, CURVES)
+
+    def has(self, job: Job) -> bool:
+        """Whether a run is done; one of this name by another config is refused."""
+        row = next((row for row in self.finals() if row["run"] == job.name), None)
+        if row is None:
+            return False
+        for name in ("steps", "preset", "episodes"):
+            if row[name] != str(getattr(job.config, name)):
+                raise SelectError(
+                    f"{self.finals_path} holds {job.name} with {name}={row[name]}, asked for is "
+                    f"{getattr(job.config, name)}: choose another --out for another budget"
+                )
+        return True
+
+    def add(self, job: Job, folder: Path, result: Mapping[str, Any]) -> None:
+        """Keep a run; the curve first, so that a row among the finals means that all is there."""
+        curve = [
+            {
+                "run": job.name,
+                "algorithm": job.config.algorithm,
+                "N": str(result["num_items"]),
+                "seed": str(job.config.seed),
+                "step": str(int(row["step"])),
+                "seconds": f"{row['seconds']:.1f}",
+                "reward": f"{row['eval_reward']:.5f}",
+                "ci95": f"{row['eval_ci95']:.5f}" if "eval_ci95" in row else "",
+            }
+            for row in read_rows(folder / "metrics.csv")
+            if "eval_reward" in row
+        ]
+        _merge(self.curves_path, CURVES, job.name, curve)
+        _merge(self.finals_path, FINALS, job.name, [_final(job, folder, result)])
+
+
+def _final(job: Job, folder: Path, result: Mapping[str, Any]) -> Row:
+    config = job.config
+    kept = json.loads((folder / runs.CONFIG).read_bytes())["versions"]
+    references = {name: told["mean_reward"] for name, told in result["references"].items()}
+    numbers = {"mean_reward": result["mean_reward"], "ci95": result["ci95"], **references}
+    told = {
+        "run": job.name,
+        "task": config.task,
+        "dynamics": result["dynamics"],
+        **{short: result[name] for name, short in SIZES.items()},
+        "settings": ";".join(f"{name}={value}" for name, value in config.settings.items()),
+        **{name: getattr(config, name) for name in ("algorithm", "preset", "seed", "steps")},
+        **{name: f"{value:.5f}" for name, value in numbers.items() if value is not None},
+        "unit": result["unit"],
+        "episodes": config.episodes,
+        "episode_steps": result["evaluation_steps"],
+        **{name: result[name] for name in ("seconds", "cores", "megabytes")},
+        **kept,
+    }
+    return {name: str(told.get(name, "")) for name in FINALS}
+
+
+def read(path: Path, columns: Sequence[str]) -> list[Row]:
+    """The rows of a CSV file with these columns; none where there is no file yet."""
+    rows, fault = readable(path, columns)
+    if fault is not None:
+        raise SelectError(fault)
+    return rows
+
+
+def readable(path: Path, columns: Sequence[str]) -> tuple[list[Row], str | None]:
+    """The rows of a CSV file that are whole, and what is wrong with the rest."""
+    if not path.exists():
+        return [], None
+    try:
+        text = path.read_bytes().decode()
+        lines = list(csv.reader(io.StringIO(text)))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        return [], f"{path} cannot be read ({error}): mend it or move it away"
+    if not lines or tuple(lines[0]) != tuple(columns):
+        return [], (
+            f"{path} is of another version or not ours: its first line should be "
+            f"{','.join(columns)}; move it away, or reproduce into another --out"
+        )
+    if not text.endswith("\n"):
+        lines[-1:] = [[]]  # its last number may lack digits
+    whole = [line for line in lines[1:] if len(line) == len(columns)]
+    rows = [dict(zip(columns, line, strict=True)) for line in whole]
+    if len(whole) == len(lines) - 1:
+        return rows, None
+    place = next(number for number, line in enumerate(lines) if len(line) != len(columns))
+    return rows, (
+        f"{path} is cut off or damaged at line {place + 1}: delete that line, and the same command "
+        "makes it again"
+    )
+
+
+def write(path: Path, columns: Sequence[str], rows: Sequence[Row]) -> None:
+    """A CSV file, whole or not at all."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([row[name] for name in columns] for row in rows)
+    write_whole(path, text.getvalue().encode())
+
+
+def _merge(path: Path, columns: Sequence[str], run: str, rows: Sequence[Row]) -> None:
+    others = [row for row in read(path, columns) if row["run"] != run]
+    write(path, columns, [*others, *rows])

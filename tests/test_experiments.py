@@ -1,0 +1,299 @@
+"""The figures as data, runs as jobs, and what is kept of them: no run lost, none made twice."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from selectmdp import runs, tasks
+from selectmdp.config import TrainConfig
+from selectmdp.experiments import cost, generalization, local, store, sweeps
+from selectmdp.experiments.figures import FIGURES, GENERALIZATION, chosen
+from selectmdp.experiments.jobs import Job, arguments, finished, jobs_of, name_of
+from selectmdp.experiments.reproduce import tasks_of
+from selectmdp.experiments.store import Store
+from selectmdp.spec import SelectError, Spec
+
+TINY = TrainConfig(
+    task="circle",
+    options={"num_items": 5, "num_context": 1, "num_select": 1, "commands": ("stay",)},
+    algorithm="isq-i",
+    preset="fast",
+    settings={"sums": True},
+    steps=4096,
+    seed=3,
+    evaluations=2,
+    episodes=2,
+)
+
+
+def result_of(config: TrainConfig, reward: float = 0.25) -> dict[str, Any]:
+    return {
+        "num_items": 5,
+        "num_context": 1,
+        "num_select": 1,
+        "num_commands": 1,
+        "dynamics": "figures",
+        "unit": "area",
+        "mean_reward": reward,
+        "ci95": 0.01,
+        "references": {"random": {"mean_reward": 0.1}, "greedy": {"mean_reward": 0.2}},
+        "evaluation_steps": 2500,
+        "seconds": 12.5,
+        "cores": 2,
+        "megabytes": 400,
+    }
+
+
+def fake_run(folder: Path, config: TrainConfig, reward: float | None = 0.25) -> Path:
+    """A run's folder as training leaves it, without training; no reward: it is not at its end."""
+    runs.make_folder(folder)
+    runs.create(folder, config, Spec(5, 3, 1, 3, 1, 1))
+    header = "step,seconds,loss,epsilon,train_reward,parameter_sets,steps_per_second"
+    rows = "0,1.5,,1,,1,,0.05,0.002\n4096,9.25,0.1,0.5,0.2,1,900,0.24,0.003\n"
+    (folder / "metrics.csv").write_text(f"{header},eval_reward,eval_ci95\n{rows}")
+    if reward is not None:
+        (folder / "result.json").write_text(json.dumps(result_of(config, reward)))
+    return folder
+
+
+def test_the_figures_have_the_papers_algorithms_and_four_seeds() -> None:
+    isq, others = ("isq-i", "isq-u", "isq-p"), ("myopic", "eq", "rsq", "idqn")
+    assert FIGURES["4a"].algorithms == ("isq-i", "vanilla", "sorting")
+    assert FIGURES["4b"].algorithms == FIGURES["4c"].algorithms == (*isq, "isq-i-1", *others)
+    for name in ("5a", "5b", "5c"):
+        assert FIGURES[name].algorithms == (*isq, *others)
+    counts = {name: len(figure.configs("standard", "fast")) for name, figure in FIGURES.items()}
+    assert counts == {"4a": 36, "4b": 32, "4c": 32, "5a": 28, "5b": 28, "5c": 28}
+    assert {config.episodes for config in FIGURES["5b"].configs("standard", "fast")} == {20}
+
+
+def test_the_full_budget_has_the_papers_steps() -> None:
+    assert FIGURES["4b"].configs("full", "paper")[0].steps == 5_000_000
+    assert FIGURES["5c"].configs("full", "paper")[0].steps == 10_000_000
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_config_of_a_figure_makes_its_world_and_learner(name: str) -> None:
+    sizes = {"4a": [5, 20, 50], "4b": [50], "4c": [200]}.get(name, [10])
+    configs = FIGURES[name].configs("smoke", "fast")
+    made = [tasks.make(config.task, **config.options) for config in configs]
+    assert sorted({env.spec.num_items for env in made}) == sizes
+    for config, env in zip(configs, made, strict=True):
+        assert runs.learner_of(config, env).agent.name == config.algorithm
+
+
+def test_all_stands_for_every_figure_and_an_unknown_name_is_refused_with_those_there_are() -> None:
+    assert chosen("all") == ("4a", "4b", "4c", "5a", "5b", "5c", "generalization", "cost")
+    assert chosen("5b") == ("5b",)
+    with pytest.raises(SelectError, match="reproduce '6': there is 4a, 4b, 4c"):
+        chosen("6")
+
+
+def test_no_two_runs_of_all_figures_have_one_name_unless_they_are_the_same_run() -> None:
+    every = [config for each in FIGURES.values() for config in each.configs("standard", "fast")]
+    every += [config for each in GENERALIZATION for config in each.configs("standard", "fast")]
+    by_name: dict[str, TrainConfig] = {}
+    for config in every:
+        assert by_name.setdefault(name_of(config), config) == config
+    assert len(by_name) == 36 + 32 + 32 + 3 * 28 + 8  # means are those of 4b and 4c
+
+
+def test_runs_wanted_by_a_figure_and_by_generalization_are_made_once() -> None:
+    wanted = tasks_of(("4b", "generalization"), "smoke", "fast")
+    both = [task for task in wanted if task.stores and task.generalizes]
+    assert [task.job.name for task in both] == ["circle-N50-K6-isq-p-seed0"]
+    assert len(wanted) == 8 + 3
+
+
+def test_a_run_is_named_after_what_it_is_and_typed_as_a_person_would() -> None:
+    assert name_of(TINY) == "circle-N5-U1-K1-C1-isq-i-sums=True-seed3"
+    typed = "train circle --num-items 5 --num-context 1 --num-select 1 --commands stay"
+    typed += " --algorithm isq-i --preset fast --steps 4096 --seed 3 --evaluations 2 --episodes 2"
+    assert arguments(TINY) == [*typed.split(), "--set", "sums=true"]
+
+
+def test_a_run_that_was_begun_goes_on_and_one_at_its_end_is_finished(tmp_path: Path) -> None:
+    (job,) = jobs_of([TINY])
+    assert job.command(tmp_path / "new")[:2] == ["train", "circle"]
+    begun = fake_run(tmp_path / "begun", TINY, reward=None)
+    assert job.command(begun) == ["train", "--out", str(begun), "--resume", "--json"]
+    assert finished(job, begun) is None
+    ended = finished(job, fake_run(tmp_path / "ended", TINY))
+    assert ended is not None
+    assert ended["mean_reward"] == 0.25
+
+
+def test_a_folder_with_another_run_in_it_is_refused(tmp_path: Path) -> None:
+    fake_run(tmp_path / "run", TINY)
+    other = Job(name_of(TINY), replace(TINY, steps=8192))
+    with pytest.raises(SelectError, match="steps=8192 where the run has 4096"):
+        finished(other, tmp_path / "run")
+
+
+def test_a_result_that_was_cut_off_is_made_again(tmp_path: Path) -> None:
+    folder = fake_run(tmp_path / "run", TINY)
+    (folder / "result.json").write_text('{"mean_rew')
+    assert finished(Job("x", TINY), folder) is None
+
+
+def test_a_run_is_kept_with_its_curve_and_then_counts_as_done(tmp_path: Path) -> None:
+    (job,) = jobs_of([TINY])
+    kept = Store(tmp_path, "4a")
+    assert not kept.has(job)
+    kept.add(job, fake_run(tmp_path / "run", TINY), result_of(TINY))
+    assert kept.has(job)
+    (final,) = kept.finals()
+    assert (final["N"], final["mean_reward"], final["greedy"]) == ("5", "0.25000", "0.20000")
+    assert (final["settings"], final["seed"], final["python"][:2]) == ("sums=True", "3", "3.")
+    assert [(row["step"], row["reward"]) for row in kept.curves()] == [
+        ("0", "0.05000"),
+        ("4096", "0.24000"),
+    ]
+    kept.add(job, tmp_path / "run", result_of(TINY, 0.5))  # once more: replaced, not doubled
+    assert [row["mean_reward"] for row in kept.finals()] == ["0.50000"]
+    assert len(kept.curves()) == 2
+
+
+def test_a_kept_run_of_another_budget_is_refused(tmp_path: Path) -> None:
+    (job,) = jobs_of([TINY])
+    kept = Store(tmp_path, "4a")
+    kept.add(job, fake_run(tmp_path / "run", TINY), result_of(TINY))
+    with pytest.raises(SelectError, match=r"steps=4096, asked for is 8192.*another --out"):
+        kept.has(Job(job.name, replace(TINY, steps=8192)))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a,b\n1,2\n", "another version or not ours"),
+        ("", "another version or not ours"),
+        (",".join(store.CURVES) + "\nx,y\n", "damaged at line 2"),
+        (",".join(store.CURVES) + "\n" + "1," * 7 + "1", "damaged at line 2"),
+    ],
+)
+def test_a_csv_file_of_another_version_or_cut_off_is_told(
+    tmp_path: Path, content: str, message: str
+) -> None:
+    (tmp_path / "x.csv").write_text(content)
+    with pytest.raises(SelectError, match=message):
+        store.read(tmp_path / "x.csv", store.CURVES)
+
+
+def test_finished_runs_are_not_run_again_and_half_made_folders_begin_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = jobs_of([replace(TINY, seed=seed) for seed in (0, 1, 2)])
+    fake_run(tmp_path / jobs[0].name, jobs[0].config)
+    junk = tmp_path / jobs[1].name
+    junk.mkdir()
+    (junk / ".config.json.tmp").write_text("killed here")
+    started: list[str] = []
+
+    def pretend(self: Job, folder: Path) -> list[str]:
+        started.append(self.name)
+        assert not folder.exists()
+        if self.config.seed == 1:
+            fake_run(folder, self.config, 0.75)
+            return ["--help"]  # a command that ends well
+        return ["train", "nonsense"]  # one that does not
+
+    monkeypatch.setattr(Job, "command", pretend)
+    done: list[str] = []
+    failed = local.run_all(jobs, tmp_path, workers=2, done=lambda job, _: done.append(job.name))
+    assert started == [jobs[1].name, jobs[2].name]
+    assert sorted(done) == sorted([jobs[0].name, jobs[1].name])
+    assert len(failed) == 1
+    assert "ended with code 2" in failed[0]
+    assert "nonsense" in failed[0]
+
+
+def test_no_worker_at_all_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SelectError, match="workers=0: must be at least 1"):
+        local.run_all((), tmp_path, workers=0, done=lambda job, folder: None)
+
+
+def test_a_trained_policy_is_played_at_both_sizes_and_over_a_sweep() -> None:
+    assert generalization.plays("standard")[:2] == [(50, None), (200, None)]
+    assert [played for played, _ in generalization.plays("standard")[2:]] == [
+        *(10, 20, 50, 100, 200, 500, 1000)
+    ]
+
+
+def test_plays_count_when_all_of_them_are_kept(tmp_path: Path) -> None:
+    config = GENERALIZATION[0].configs("smoke", "fast")[0]
+    job, rows = Job(name_of(config), config), []
+    for played, steps in generalization.plays("smoke"):
+        told = (job.name, "means", 50, played, 0, config.steps, "fast", 2, steps, 0.1, 0.01)
+        rows.append(dict(zip(generalization.COLUMNS, map(str, told), strict=True)))
+    path = tmp_path / "generalization.csv"
+    store.write(path, generalization.COLUMNS, rows[:-1])
+    assert not generalization.is_played(tmp_path, job, "smoke")
+    store.write(path, generalization.COLUMNS, rows)
+    assert generalization.is_played(tmp_path, job, "smoke")
+    with pytest.raises(SelectError, match="another --out"):
+        generalization.is_played(tmp_path, Job(job.name, replace(config, steps=81920)), "smoke")
+
+
+def test_cost_is_measured_over_items_and_over_picks_each_size_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert len(cost.sizes()) == 11  # N = 50, K = 6 is in both rows
+    asked: list[tuple[int, int]] = []
+
+    def speed(items: int, picks: int, preset: str, seconds: float) -> float:
+        asked.append((items, picks))
+        return 1000.0 / items / picks
+
+    monkeypatch.setattr(cost, "steps_per_second", speed)
+    cost.measure(tmp_path, "smoke", "fast", lambda done, total: None)
+    cost.measure(tmp_path, "smoke", "fast", lambda done, total: None)
+    assert asked == cost.sizes()
+    rows = store.read(tmp_path / "cost.csv", cost.COLUMNS)
+    assert rows[1]["steps_per_second"] == "3.3"
+
+
+SWEEP = """
+task = "circle"
+algorithm = ["isq-u", "isq-p"]
+steps = [4096, 8192]
+seed = [0, 1]
+options = { num_items = 8, num_select = 2, commands = [["stay"], ["stay", "up"]] }
+settings = { learning_rate = 1e-3 }
+"""
+
+
+def test_a_sweep_is_the_product_of_its_lists(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(SWEEP)
+    configs = sweeps.configs_of(tmp_path / "s.toml")
+    assert len(configs) == 2 * 2 * 2 * 2
+    first = configs[0]
+    assert (first.algorithm, first.steps, first.seed) == ("isq-u", 4096, 0)
+    assert first.options == {"num_items": 8, "num_select": 2, "commands": ("stay",)}
+    assert first.full_settings.learning_rate == 1e-3
+    names = [job.name for job in jobs_of(configs)]
+    assert names[0] == "circle-N8-K2-C1-isq-u-learning_rate=0.001-seed0-steps=4096"
+    assert len(set(names)) == 16
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("task = ", "is no TOML"),
+        ('algorithm = "isq-u"', "which task"),
+        ('task = "circle"\nalgoritm = "isq-u"', "no name 'algoritm'; there are task, algorithm"),
+        ('task = "circle"\nseed = []', "seed=\\[\\]: give at least one value"),
+        ('task = "circle"\nseed = [0, -1]', "seed=-1: must not be negative"),
+        ('task = "circle"\noptions = 3', "options=3 must be a table"),
+        ('task = "circle"\nsettings = { pace = 1 }', "no setting 'pace'"),
+    ],
+)
+def test_a_sweep_that_is_wrong_says_what_and_where(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(text)
+    with pytest.raises(SelectError, match=message):
+        sweeps.configs_of(path)
+    with pytest.raises(SelectError, match="cannot be read: No such file"):
+        sweeps.configs_of(tmp_path / "none.toml")
