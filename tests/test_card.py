@@ -88,8 +88,12 @@ def test_without_a_result_of_its_own_it_says_how_to_evaluate(run: Path) -> None:
     ("name", "told", "untold"),
     [
         ("isq-u", ["runs with any N", "order of items", "another K", "As ONNX"], ["random"]),
-        ("vanilla", ["N = 50 only", "cannot be exported"], ["any N", "another K", "order of"]),
-        ("rsq", ["Items are drawn at random", "cannot be exported"], []),
+        (
+            "vanilla",
+            ["N = 50 only", "cannot be exported as ONNX: vanilla has weights"],
+            ["any N", "another K", "order of"],
+        ),
+        ("rsq", ["Items are drawn at random", "exported as ONNX: rsq draws"], []),
         ("myopic", ["does not look further", "As ONNX"], []),
         ("idqn", ["does not know the picks already made"], []),
         ("eq", ["An item does not see the other items"], []),
@@ -111,7 +115,7 @@ def test_context_and_rules_in_code_are_told(tmp_path: Path) -> None:
     assert 'policy.select({"items": items, "context": context})' in hunt
     shelf = model_card(saved(tmp_path / "shelf", "isq-u", Shelf(), "Shelf"))
     assert "Which pairs stay legal after a pick is code of its world." in shelf
-    assert "It cannot be exported as ONNX" in shelf
+    assert "It cannot be exported as ONNX: its world offers legal_after" in shelf
 
 
 def test_what_stands_in_the_files_cannot_mark_up(tmp_path: Path) -> None:

@@ -284,23 +284,25 @@ def test_the_same_policy_gives_the_same_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["vanilla", "sorting", "idqn-own"])
 def test_a_network_of_fixed_sizes_is_refused(name: str) -> None:
-    with pytest.raises(SelectError, match=f"{name} cannot be exported: .* only the N it was train"):
+    with pytest.raises(
+        SelectError, match=f"cannot be exported: {name} has weights for each of the N"
+    ):
         model.made(untrained(name, CIRCLE, pairs=False))
 
 
 def test_items_drawn_at_random_are_refused() -> None:
-    with pytest.raises(SelectError, match="rsq cannot be exported: it draws its items at random"):
+    with pytest.raises(SelectError, match="cannot be exported: rsq draws its items at random"):
         model.made(untrained("rsq", CIRCLE, pairs=True))
 
 
 def test_rules_in_code_are_refused() -> None:
-    with pytest.raises(SelectError, match="offers legal_after, code of its own"):
+    with pytest.raises(SelectError, match="its world offers legal_after, code"):
         model.made(untrained("isq-u", Shelf(num_select=4), pairs=True))
 
 
 def test_a_run_whose_rules_are_code_is_refused_without_asking_for_its_world(tmp_path: Path) -> None:
     run = saved(tmp_path / "run", Shelf(num_select=4), "Shelf")
-    with pytest.raises(SelectError, match="offers legal_after, code of its own"):
+    with pytest.raises(SelectError, match="its world offers legal_after, code"):
         export_run(run, tmp_path / "policy.onnx")
     assert not (tmp_path / "policy.onnx").exists()
 

@@ -14,6 +14,7 @@ from selectmdp import runs
 from selectmdp.algorithms import Algorithm, algorithm
 from selectmdp.config import TrainConfig
 from selectmdp.console import plus_minus
+from selectmdp.export import why_not
 from selectmdp.learners.presets import preset
 from selectmdp.spec import SelectError, Spec
 
@@ -30,7 +31,7 @@ def model_card(path: str | Path) -> str:
         *_evaluation(config, _result(Path(path)), meta["step"]),
         "## Limits",
         _bullets(_limits(row, spec, meta["needs"])),
-        *_use(row, spec, meta["needs"]),
+        *_use(spec, why_not(config.algorithm, "legal_after" in meta["needs"])),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -126,7 +127,7 @@ def _limits(row: Algorithm, spec: Spec, needs: Sequence[str]) -> list[str]:
     return told
 
 
-def _use(row: Algorithm, spec: Spec, needs: Sequence[str]) -> list[str]:
+def _use(spec: Spec, reason: str | None) -> list[str]:
     state = '{"items": items, "context": context}' if spec.num_context else '{"items": items}'
     code = (
         "```python\nimport selectmdp\n\n"
@@ -134,8 +135,8 @@ def _use(row: Algorithm, spec: Spec, needs: Sequence[str]) -> list[str]:
         f"picks = policy.select({state})  # picks.items, picks.commands\n```"
     )
     exported = "As ONNX: `selectmdp export RUN -o policy.onnx`."
-    if row.dense or row.per_item or row.random_item or "legal_after" in needs:
-        exported = "It cannot be exported as ONNX; `selectmdp export RUN` says why."
+    if reason is not None:
+        exported = f"It cannot be exported as ONNX: {reason}."
     return ["## Use", code, exported]
 
 

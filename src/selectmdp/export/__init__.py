@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from selectmdp.algorithms import algorithm
 from selectmdp.spec import SelectError
 
 Where = str | os.PathLike[str]
@@ -28,9 +29,31 @@ def export_run(run: Where, path: Where, num_select: int | None = None) -> Any:
     from selectmdp import runs
 
     model, folder = _model(), runs.checkpoint_of(Path(run))
-    # Before the loading, which asks for the world: to give it would not help here.
-    model.check_rules("legal_after" in runs.meta_of(folder)[1]["needs"])
-    return export_policy(runs.load(folder), path, num_select)
+    config, meta = runs.meta_of(folder)
+    # Before the loading, which may ask for the world: to give it would not help here.
+    check_exportable(config.algorithm, "legal_after" in meta["needs"])
+    return model.write(runs.load(folder), Path(path), num_select)
+
+
+def check_exportable(name: str, legal_after: bool) -> None:
+    """Refuse a policy that a graph cannot hold, with the reason."""
+    reason = why_not(name, legal_after)
+    if reason is not None:
+        raise SelectError(
+            f"the policy cannot be exported: {reason}; use selectmdp.load and policy.select"
+        )
+
+
+def why_not(name: str, legal_after: bool) -> str | None:
+    """What keeps the policy of an algorithm from being a graph, by whether its world has rules."""
+    row = algorithm(name)
+    if row.dense or row.per_item:
+        return f"{name} has weights for each of the N places and serves only the N of its training"
+    if row.random_item:
+        return f"{name} draws its items at random, and a graph gives the same for the same"
+    if legal_after:
+        return "its world offers legal_after, code of its own that must run between two picks"
+    return None
 
 
 def _model() -> ModuleType:

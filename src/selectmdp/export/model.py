@@ -16,6 +16,7 @@ from onnx import ModelProto, helper
 
 import selectmdp
 from selectmdp import sharing
+from selectmdp.export import check_exportable
 from selectmdp.export.base import NetworkGraph, Seen, Things
 from selectmdp.export.isq import ISQGraph
 from selectmdp.export.pairwise import PairwiseGraph
@@ -31,7 +32,7 @@ OPSET, IR_VERSION = 18, 8
 """Old enough for runtimes of 2023; nothing newer is needed."""
 
 GRAPHS: dict[type, Callable[[Any], NetworkGraph]] = {ISQ: ISQGraph, Pairwise: PairwiseGraph}
-"""The networks that any N suits."""
+"""The networks that any N suits: of all algorithms that can be exported."""
 
 
 def write(policy: Policy, path: Path, num_select: int | None = None) -> ModelProto:
@@ -43,7 +44,9 @@ def write(policy: Policy, path: Path, num_select: int | None = None) -> ModelPro
 
 def made(policy: Policy, num_select: int | None = None) -> ModelProto:
     """The model of a policy; one that a graph cannot hold is refused, with the reason."""
-    network = _graph_of(policy)
+    agent = policy.agent
+    check_exportable(agent.name, agent.legal_after is not None)
+    network = GRAPHS[type(agent.network)](agent.network)
     count = policy.spec.num_select
     if num_select is not None:
         count = check_count("num_select", num_select)
@@ -83,31 +86,6 @@ ABOUT: dict[str, str] = {
     "q_values": "What each pick was the best of; -inf where a pair was not allowed.",
 }
 """What each input and output is."""
-
-
-def _graph_of(policy: Policy) -> NetworkGraph:
-    agent = policy.agent
-    if type(agent.network) not in GRAPHS:
-        raise SelectError(
-            f"{agent.name} cannot be exported: its network serves only the N it was trained for; "
-            "train an isq algorithm, or use selectmdp.load and policy.select"
-        )
-    if agent.algorithm.random_item:
-        raise SelectError(
-            f"{agent.name} cannot be exported: it draws its items at random, and a graph gives "
-            "the same for the same; use selectmdp.load and policy.select"
-        )
-    check_rules(agent.legal_after is not None)
-    return GRAPHS[type(agent.network)](agent.network)
-
-
-def check_rules(legal_after: bool) -> None:
-    """Refuse where the world's own code says what stays legal after a pick."""
-    if legal_after:
-        raise SelectError(
-            "the policy's world offers legal_after, code of its own that must run between two "
-            "picks, which a graph cannot hold; use selectmdp.load and policy.select"
-        )
 
 
 def _inputs(graph: Graph, policy: Policy) -> Seen:
