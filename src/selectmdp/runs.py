@@ -145,6 +145,16 @@ def load(path: str | Path, env: Any = None) -> Policy:
 
     A world of your own that offers `legal_after` (or `sort_key`, for sorting) must be given again.
     """
+    folder = checkpoint_of(path)
+    config, meta = meta_of(folder)
+    made = agent_of(config, _world(config, meta) if env is None else _given(env, meta))
+    like = jax.eval_shape(made.init, jax.random.key(0))
+    params = checkpoint.read(folder, "policy", like)
+    return Policy(made, params, tuple(meta["phase_map"]), meta)
+
+
+def checkpoint_of(path: str | Path) -> Path:
+    """Where the newest checkpoint of a run lies, or the checkpoint in this very folder."""
     folder = Path(path)
     if not is_run(folder):
         raise SelectError(f"{folder} holds no run: give the folder that train wrote with --out")
@@ -154,11 +164,7 @@ def load(path: str | Path, env: Any = None) -> Policy:
             raise CheckpointError(
                 f"{damaged[0]}; the newest that is whole is {folder}: load that to use it"
             )
-    config, meta = meta_of(folder)
-    made = agent_of(config, _world(config, meta) if env is None else _given(env, meta))
-    like = jax.eval_shape(made.init, jax.random.key(0))
-    params = checkpoint.read(folder, "policy", like)
-    return Policy(made, params, tuple(meta["phase_map"]), meta)
+    return folder
 
 
 def agent_of(config: TrainConfig, env: Any) -> Agent:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import tyro
 
+from selectmdp.cli.deploy import card, export
 from selectmdp.cli.experiment import reproduce, sweep
 from selectmdp.cli.learn import parameters, presets, train
 from selectmdp.cli.measure import bench
@@ -22,6 +23,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "presets": presets,
     "parameters": parameters,
     "check": check,
+    "export": export,
+    "card": card,
     "reproduce": reproduce,
     "report": report,
     "sweep": sweep,
