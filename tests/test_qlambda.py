@@ -464,6 +464,19 @@ def test_what_picks_add_sums_up_to_the_reward(world: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "world"), [("idqn", sm.Circle(num_items=6, num_select=3)), ("isq-u", LEVELS)]
+)
+def test_where_a_rule_or_a_world_knows_no_marginal_reward_the_whole_one_is_learned(
+    name: str, world: Any
+) -> None:
+    learner = qlambda(name, 96, world, FastSettings(**FEW, marginal=True))
+    engine = Compiled(world, learner, 0)
+    running = engine.start()
+    _, (played, _) = jax.eval_shape(engine._step, running, jax.random.key(0))
+    assert played.marginal is None
+
+
+@pytest.mark.parametrize(
     ("changes", "said"),
     [
         ({"minibatch": 7}, "minibatch=7: must divide num_envs × rollout = 1024"),

@@ -282,19 +282,6 @@ def test_steps_and_minutes_together_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_marginal_rewards_are_refused_where_nothing_would_learn_them(tmp_path: Path) -> None:
-    settings = {**FAST["settings"], "marginal": True}
-    with pytest.raises(SelectError, match="each pick of idqn learns from the whole reward"):
-        tiny.train(tmp_path / "run", **{**FAST, "settings": settings, "algorithm": "idqn"})
-
-
-def test_marginal_rewards_are_refused_where_a_world_has_none(tmp_path: Path) -> None:
-    settings = {**FAST["settings"], "marginal": True}
-    with pytest.raises(SelectError, match="does not offer partial_reward"):
-        sm.train(Shelf(), preset="fast", settings=settings, out=tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
 def test_a_run_killed_in_its_own_process_resumes_to_the_same_end(
     whole: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

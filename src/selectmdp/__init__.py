@@ -28,6 +28,7 @@ _ROOMS = {
     "Transition": "types",
     "check_select_env": "check",
     "evaluate": "evaluation",
+    "export_policy": "export",
     "load": "runs",
     "make": "tasks",
     "train": "training",

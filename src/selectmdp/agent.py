@@ -5,6 +5,7 @@ Learners, policies and evaluation all go through it, so that a pick is made in o
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -69,9 +70,9 @@ class Agent:
         params: Params,
         phase_map: Int[Array, " K"],
         observation: Observation,
-        epsilon: Float[Array, ""] | float = 0.0,
+        epsilon: Float[Array, ""] | None = None,
     ) -> Acted:
-        """K picks, each ε-greedy with ε drawn anew."""
+        """K picks, each ε-greedy with ε drawn anew; without ε none explores."""
         any_picks = self.network if isinstance(self.network, IncrementalNetwork) else None
         single, by_picks = _first(params), None if _many(params) else any_picks
 
@@ -91,12 +92,13 @@ class Agent:
             if self.algorithm.random_item:
                 drawn, _ = iterative.random_pair(numbers[0], mask.any(axis=1, keepdims=True))
                 mask = mask & (jnp.arange(mask.shape[0]) == drawn)[:, None]
-            explores = numbers[1] < epsilon
-            best = iterative.best_pair(values, mask)
-            other = iterative.random_pair(numbers[2], mask)
-            item, command = (jnp.where(explores, *pair) for pair in zip(other, best, strict=True))
-            item = jnp.where(possible, item, -1).astype(jnp.int32)
-            command = jnp.where(possible, command, 0).astype(jnp.int32)
+            pick, explores = iterative.best_pair(values, mask), jnp.zeros((), bool)
+            if epsilon is not None:
+                explores = numbers[1] < epsilon
+                other = iterative.random_pair(numbers[2], mask)
+                pick = jax.tree.map(partial(jnp.where, explores), other, pick)
+            item = jnp.where(possible, pick[0], -1).astype(jnp.int32)
+            command = jnp.where(possible, pick[1], 0).astype(jnp.int32)
             if by_picks is not None:
                 begun = by_picks.extend(single, begun, observation, item, command)
             acted = Acted(Action(item, command), values, worth, ~explores)

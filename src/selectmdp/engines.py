@@ -138,7 +138,7 @@ class Compiled:
         env_keys = jax.random.split(env_key, num_envs)
         worlds, reward, alive = jax.vmap(self.env.step)(env_keys, running.worlds, action)
         marginal = None
-        if self.learner.marginal:
+        if self.learner.marginal and offers(self.env, "partial_reward") is not None:
             marginal = jax.vmap(partial(_added, self.env))(env_keys, running.worlds, action)
         ages = running.ages + 1
         limit = offers(self.env, "time_limit")

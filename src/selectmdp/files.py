@@ -12,6 +12,8 @@ from selectmdp.spec import SelectError
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file under another name first, so that no reader sees half of it."""
     target = Path(path)
+    if target.is_dir():
+        raise SelectError(f"{target} is a folder: give the name of a file")
     draft = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.tmp")
     with told(target):
         target.parent.mkdir(parents=True, exist_ok=True)

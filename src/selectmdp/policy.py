@@ -73,13 +73,15 @@ class Policy:
         self._check(seen, count)
         key = jax.random.key(check_seed(seed))
         action, values = _select(self.agent, self.params, self._map(count), key, seen)
-        if not batched:
-            action, values = jax.tree.map(lambda leaf: leaf[0], (action, values))
+
+        def given(leaf: Any) -> Any:
+            return give(leaf) if batched else give(leaf)[0]
+
         return Picks(
-            items=give(action.items),
-            commands=give(action.commands),
+            items=given(action.items),
+            commands=given(action.commands),
             extrapolates=count != self.spec.num_select,
-            q_values=give(values) if q_values else None,
+            q_values=given(values) if q_values else None,
         )
 
     def q_values(self, observation: Any, picks: Sequence[tuple[int, int]] = ()) -> Any:

@@ -34,8 +34,7 @@ NEEDED = ("legal_after", "sort_key")
 
 def claim(folder: Path) -> bool:
     """An empty folder, and whether it had to be made; one with something in it is left alone."""
-    new = not folder.exists()
-    make_folder(folder)
+    new = make_folder(folder)
     if any(folder.iterdir()):
         raise SelectError(
             f"{folder} exists and is not empty: choose another --out, or go on with the run in it "
@@ -44,9 +43,10 @@ def claim(folder: Path) -> bool:
     return new
 
 
-def make_folder(folder: Path) -> None:
-    """A folder that is there and can be read."""
+def make_folder(folder: Path) -> bool:
+    """A folder that is there and can be read, and whether it had to be made."""
     try:
+        new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
         any(folder.iterdir())
     except FileExistsError:
@@ -54,6 +54,7 @@ def make_folder(folder: Path) -> None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SelectError(f"{folder} cannot be made ({reason}): choose another --out") from None
+    return new
 
 
 def create(folder: Path, config: TrainConfig, spec: Spec) -> None:
@@ -144,6 +145,16 @@ def load(path: str | Path, env: Any = None) -> Policy:
 
     A world of your own that offers `legal_after` (or `sort_key`, for sorting) must be given again.
     """
+    folder = checkpoint_of(path)
+    config, meta = meta_of(folder)
+    made = agent_of(config, _world(config, meta) if env is None else _given(env, meta))
+    like = jax.eval_shape(made.init, jax.random.key(0))
+    params = checkpoint.read(folder, "policy", like)
+    return Policy(made, params, tuple(meta["phase_map"]), meta)
+
+
+def checkpoint_of(path: str | Path) -> Path:
+    """Where the newest checkpoint of a run lies, or the checkpoint in this very folder."""
     folder = Path(path)
     if not is_run(folder):
         raise SelectError(f"{folder} holds no run: give the folder that train wrote with --out")
@@ -153,11 +164,7 @@ def load(path: str | Path, env: Any = None) -> Policy:
             raise CheckpointError(
                 f"{damaged[0]}; the newest that is whole is {folder}: load that to use it"
             )
-    config, meta = meta_of(folder)
-    made = agent_of(config, _world(config, meta) if env is None else _given(env, meta))
-    like = jax.eval_shape(made.init, jax.random.key(0))
-    params = checkpoint.read(folder, "policy", like)
-    return Policy(made, params, tuple(meta["phase_map"]), meta)
+    return folder
 
 
 def agent_of(config: TrainConfig, env: Any) -> Agent:
@@ -167,17 +174,9 @@ def agent_of(config: TrainConfig, env: Any) -> Agent:
 
 def learner_of(config: TrainConfig, env: Any) -> Learner:
     """The learner that a config asks for; one that the world cannot serve is refused."""
-    made = preset(config.preset).learner(agent_of(config, env), config.full_settings, config.steps)
-    if made.marginal and not made.agent.algorithm.rule.chains:
-        raise SelectError(
-            f"marginal=True: each pick of {config.algorithm} learns from the whole reward; leave "
-            "it out"
-        )
-    if made.marginal and offers(env, "partial_reward") is None:
-        raise SelectError(
-            f"marginal=True: the world {config.task!r} does not offer partial_reward, what each "
-            "pick adds; leave it out"
-        )
+    made: Learner = preset(config.preset).learner(
+        agent_of(config, env), config.full_settings, config.steps
+    )
     return made
 
 

@@ -77,7 +77,9 @@ class FastSettings:
     lambda_phases: float = setting(
         0.95, "the same from one pick to the next of its step", 1.0, zero=True
     )
-    marginal: bool = setting(False, "a pick learns what it adds, where a world offers that")
+    marginal: bool = setting(
+        True, "a pick learns what it adds to the reward, where a world tells (partial_reward)"
+    )
     epsilon_end: float = setting(0.005, "share of random picks at the end, falling from 1", 1.0)
     exploration_share: float = setting(0.1, "share of the training in which it falls", 1.0)
     averaging: float = setting(

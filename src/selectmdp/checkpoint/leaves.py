@@ -58,7 +58,8 @@ def restored(leaf: Leaf) -> Any:
     """A leaf as it was."""
     if jax.dtypes.canonicalize_dtype(leaf.array.dtype) != leaf.array.dtype:
         return leaf.array
-    array = jnp.array(leaf.array)
+    # A copy, so that the file's bytes can go; jnp.array would compile a program for each shape.
+    array = jax.device_put(leaf.array, may_alias=False)
     return jax.random.wrap_key_data(array, impl=leaf.impl) if leaf.impl else array
 
 

@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 import tyro
 
+from selectmdp.cli.deploy import card, export
 from selectmdp.cli.experiment import reproduce, sweep
 from selectmdp.cli.learn import parameters, presets, train
 from selectmdp.cli.measure import bench
 from selectmdp.cli.play import check, demo, evaluate
 from selectmdp.cli.show import report, watch
+from selectmdp.cli.verify import verify
 from selectmdp.signals import Stopped
 from selectmdp.spec import SelectError
 
@@ -21,9 +23,12 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "presets": presets,
     "parameters": parameters,
     "check": check,
+    "export": export,
+    "card": card,
     "reproduce": reproduce,
     "report": report,
     "sweep": sweep,
+    "verify": verify,
     "bench": bench,
     "demo": demo,
 }

@@ -121,21 +121,12 @@ def parameters(
         num_select: values of K.
         json: print one object instead of a table.
     """
-    import jax
+    from selectmdp import console
+    from selectmdp.theory.counts import GROWTH, parameter_rows
 
-    from selectmdp import agent, console, tasks
-    from selectmdp.nets.base import count
-
-    rows: list[dict[str, Any]] = []
-    for items in num_items:
-        for picks in num_select:
-            env = tasks.make(task, num_items=items, num_select=picks)
-            for name in GROWTH:
-                made = agent.make(name, env)
-                learned = count(jax.eval_shape(made.init, jax.random.key(0)))
-                rows.append({"algorithm": name, "N": items, "K": picks, "parameters": learned})
+    rows = parameter_rows(task, num_items, num_select, tuple(GROWTH))
     if json:
-        console.as_json({"task": task, "growth": GROWTH, "rows": rows})
+        console.as_json({"task": task, "growth": dict(GROWTH), "rows": rows})
         return
     columns = [f"{name}, {growth}" for name, growth in GROWTH.items()]
     cells: dict[tuple[int, int], list[str]] = {}
@@ -146,7 +137,3 @@ def parameters(
         ("N, K", *columns),
         [(f"{items}, {picks}", *told) for (items, picks), told in cells.items()],
     )
-
-
-GROWTH = {"vanilla": "O(N²K)", "isq-i": "O(K)", "isq-p": "1 … K sets", "isq-u": "O(1)"}
-"""How the parameters of an algorithm grow."""

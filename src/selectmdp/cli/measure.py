@@ -9,7 +9,7 @@ from selectmdp.cli.options import Flag
 
 
 def bench(
-    what: Annotated[Literal["envs", "learner", "learning"], tyro.conf.Positional],
+    what: Annotated[Literal["envs", "learner", "learning", "policy"], tyro.conf.Positional],
     /,
     seconds: float = 1.0,
     task: str = "circle-50",
@@ -26,7 +26,9 @@ def bench(
             machine's own speed at a matrix product.
             learning: reward against wall-clock of `train` on a task of the paper, beside the
             published levels; runs are kept under runs/learning, one broken off goes on.
-        seconds: envs, learner: how long each measurement takes at least.
+            policy: cold start of a process that loads and selects once, time of one select, both
+            beside onnxruntime on the exported policy where that is installed.
+        seconds: envs, learner, policy: how long each measurement takes at least.
         task: learning: circle-50, circle-200, predator-prey-4, -7 or -10, circle-50-text.
         seeds: learning: one training for each.
         minutes: learning: of each training; those in which the published level is to be reached,
@@ -35,7 +37,7 @@ def bench(
         json: print one object instead of a table.
     """
     from selectmdp import console
-    from selectmdp.bench import envs, learner, learning
+    from selectmdp.bench import envs, learner, learning, policy
 
     if what == "learning":
         told = learning.measure(task, seeds, minutes, out)
@@ -44,6 +46,7 @@ def bench(
     measure, show = {
         "envs": (envs.measure, _show_envs),
         "learner": (learner.measure, _show_learner),
+        "policy": (policy.measure, _show_policy),
     }[what]
     with console.progress(f"bench {what}") as bar:
         result = measure(seconds, bar)
@@ -138,4 +141,27 @@ def _show_learner(result: dict[str, Any]) -> None:
         f"replay of {replay['steps']:,} steps at N={replay['num_items']}: "
         f"{replay['megabytes']:.0f} MB",
         soft_wrap=True,
+    )
+
+
+def _show_policy(result: dict[str, Any]) -> None:
+    from selectmdp import console
+
+    parts = ("seconds", "import_seconds", "load_seconds", "select_seconds", "cpu_seconds")
+    console.table(
+        f"cold start on {result['cores']} cores: a process that loads and selects once, seconds",
+        ("way", "whole", "import", "load", "first select", "processor"),
+        [(row["way"], *(f"{row[part]:.2f}" for part in parts)) for row in result["cold"]],
+    )
+    console.table(
+        "one select of one state, K=6, milliseconds",
+        ("way", "N", "median", "best", "processor"),
+        [
+            (
+                row["way"],
+                str(row["num_items"]),
+                *(f"{row[part]:.2f}" for part in ("median_ms", "best_ms", "cpu_ms")),
+            )
+            for row in result["warm"]
+        ],
     )

@@ -62,7 +62,8 @@ class LiveTable:
         told = console.plus_minus(result["mean_reward"], result["ci95"])
         minutes = result["seconds"] / 60
         console.aside.print(
-            f"{self._done} of {self._count}: {job.name} {told} in {minutes:.1f} min"
+            f"{self._done} of {self._count}: {job.name} {told} in {minutes:.1f} min",
+            soft_wrap=True,
         )
 
     def measuring(self, done: int, total: int) -> None:

@@ -4,10 +4,8 @@ A run that was broken off goes on from its checkpoint. Children end, after savin
 does; Ctrl-C reaches all of them.
 """
 
-import ctypes
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -26,6 +24,16 @@ PATIENCE = 60.0
 """Seconds that a run left over by a killed parent has to save and end."""
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 """Runs side by side are fastest with a thread each."""
+
+
+CHILD = """
+import ctypes, runpy, signal, sys
+if sys.platform == "linux":  # SIGTERM, which saves, when the parent is gone (PR_SET_PDEATHSIG)
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+sys.argv[0] = "selectmdp"
+runpy.run_module("selectmdp", run_name="__main__")
+"""
+"""`selectmdp`, as a child that does not outlive its parent; no fork, which threads forbid."""
 
 
 class UnderWay(NamedTuple):
@@ -106,11 +114,10 @@ def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple["subprocess.Pope
     environment.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
     with log.open("wb") as told:
         process = subprocess.Popen(
-            [sys.executable, "-m", "selectmdp", *job.command(folder)],
+            [sys.executable, "-c", CHILD, *job.command(folder)],
             stdout=subprocess.DEVNULL,
             stderr=told,
             env=environment,
-            preexec_fn=_ends_with_parent if sys.platform == "linux" else None,
         )
     return process, log
 
@@ -135,11 +142,6 @@ def _wait_for_leftover(folder: Path) -> None:
             if time.monotonic() > until:
                 raise
             time.sleep(LOOK)
-
-
-def _ends_with_parent() -> None:
-    """In the child: SIGTERM, which saves, when the parent is gone."""
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
 def _end(running: Sequence[Running]) -> None:

@@ -23,7 +23,7 @@ class Played(NamedTuple):
     aside: Any
     """What `act` gave beside the picks."""
     marginal: Float[Array, "T E K"] | None
-    """What each pick added to the step's reward, for a learner that asks."""
+    """What each pick added to the step's reward, for a learner that asks; None: it is not known."""
 
 
 class Learner(Protocol):

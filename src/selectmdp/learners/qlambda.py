@@ -76,7 +76,7 @@ class QLambda:
 
     @property
     def marginal(self) -> bool:
-        return self.settings.marginal
+        return self.settings.marginal and self.agent.algorithm.rule.chains
 
     def init(self, key: Key[Array, ""], transition: Transition) -> State:
         """Fresh parameters."""

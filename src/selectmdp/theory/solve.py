@@ -67,7 +67,7 @@ def solve(world: TinyWorld, gamma: float, tolerance: float = 1e-10) -> Solution:
 
     Two values within `tolerance` (relative to the largest value, if that is above 1) are equal.
     """
-    _check_gamma(gamma)
+    check_gamma(gamma)
     states = np.arange(world.num_states)
     chosen = np.where(world.allowed, world.rewards, -np.inf).argmax(axis=1)
     while True:
@@ -91,7 +91,7 @@ def solve(world: TinyWorld, gamma: float, tolerance: float = 1e-10) -> Solution:
 
 def evaluate_policy(world: TinyWorld, policy: Policy, gamma: float) -> Float[np.ndarray, " S"]:
     """The exact value of every state under a policy: one linear system."""
-    _check_gamma(gamma)
+    check_gamma(gamma)
     chances = _chances(world, policy)
     rewards = (chances * world.rewards).sum(axis=1)
     return _settled(rewards, np.einsum("sa,sat->st", chances, world.transitions), gamma)
@@ -190,6 +190,7 @@ def _stacked(world: TinyWorld, rows: Sequence[Picks]) -> Action:
     return Action(jnp.asarray(items), jnp.asarray(commands))
 
 
-def _check_gamma(gamma: float) -> None:
+def check_gamma(gamma: float) -> None:
+    """Refuse a discount under which values need not exist."""
     if not 0.0 <= gamma < 1.0:
         raise SelectError(f"gamma={gamma}: must be at least 0 and less than 1")

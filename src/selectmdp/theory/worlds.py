@@ -1,16 +1,18 @@
 """Tiny worlds (paper §2.1): by a rule of one's own, or random ones that a seed decides.
 
-`level_world` treats all items alike (§3.2), so that a network which ignores their order can hold
-its optimum. `random_world` does not: there an item is its index, and anything may happen.
+`level_world` and `symmetric_world` treat all items alike (§3.2), so that a network which ignores
+their order can hold their optimum: the first by rules that a person could tell, the second by any.
+`random_world` does not: there an item is its index, and anything may happen.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from scipy.special import softmax
 
 from selectmdp.spec import SelectError, Spec, check_count, check_seed
 from selectmdp.theory.joint import Picks, check_size, count_joint, joint_picks
@@ -97,6 +99,43 @@ def level_world(
     return tabulate(rule, items, num_select, num_commands=num_commands, time_limit=time_limit)
 
 
+def symmetric_world(
+    seed: int,
+    num_items: int = 3,
+    num_select: int = 2,
+    num_commands: int = 2,
+    levels: int = 2,
+    symmetric: bool = True,
+) -> TinyWorld:
+    """Items on levels as in `level_world`; any rewards and chances that treat all items alike.
+
+    They are drawn as if an item were its index, from normal distributions, and then averaged over
+    all orders of the items. Without `symmetric` they are left as drawn: one looks as the other.
+    """
+    rng = np.random.default_rng(check_seed(seed))
+    Spec(num_items, _at_least("levels", levels, 2), 0, 1, num_select, num_commands)
+    check_size(levels**num_items, count_joint(num_items, num_select, num_commands))
+    looks = np.array(list(product(range(levels), repeat=num_items)))
+    legal = np.ones((len(looks), num_items, num_commands), bool)
+    joint, _ = joint_picks(legal, num_select)
+    rewards = rng.normal(size=(len(looks), len(joint)))
+    moves = rng.normal(size=(len(looks), len(joint), len(looks)))
+    if symmetric:
+        rewards, moves = _averaged(rewards, moves, looks, joint)
+    # An average of many is close to 0: as drawn, the spread is 1, and 2 makes few states likely.
+    chances = softmax(2.0 * moves / moves.std(), axis=2)
+    return TinyWorld(
+        items=np.eye(levels)[looks],
+        context=np.zeros((len(looks), 0, 1)),
+        present=legal[:, :, 0],
+        legal=legal,
+        num_select=num_select,
+        rewards=rewards / rewards.std(),
+        transitions=chances,
+        start=np.full(len(looks), 1 / len(looks)),
+    )
+
+
 def random_world(
     seed: int,
     num_states: int = 6,
@@ -128,6 +167,35 @@ def random_world(
         legal=legal,
         time_limit=time_limit,
     )
+
+
+def reordered(looks: Int[np.ndarray, "S N"], order: Sequence[int]) -> Int[np.ndarray, " S"]:
+    """The state that each state becomes with its items in another order; `looks` tells it by."""
+    places = {tuple(look): state for state, look in enumerate(looks.tolist())}
+    return np.array([places[tuple(look)] for look in looks[:, order].tolist()])
+
+
+def moved(picks: Picks, order: Sequence[int]) -> Picks:
+    """The same picks, told by where their items stand in another order."""
+    return tuple((order.index(item), command) for item, command in picks)
+
+
+def _averaged(
+    rewards: Float[np.ndarray, "S A"],
+    moves: Float[np.ndarray, "S A S"],
+    looks: Int[np.ndarray, "S N"],
+    joint: tuple[Picks, ...],
+) -> tuple[Float[np.ndarray, "S A"], Float[np.ndarray, "S A S"]]:
+    """The mean of both tables over all orders of the items."""
+    actions = {picks: index for index, picks in enumerate(joint)}
+    orders = list(permutations(range(looks.shape[1])))
+    sums = np.zeros_like(rewards), np.zeros_like(moves)
+    for order in orders:
+        states = reordered(looks, order)
+        same = np.array([actions[tuple(sorted(moved(picks, order)))] for picks in joint])
+        sums[0][...] += rewards[np.ix_(states, same)]
+        sums[1][...] += moves[np.ix_(states, same, states)]
+    return sums[0] / len(orders), sums[1] / len(orders)
 
 
 def _at_least(name: str, value: int, least: int) -> int:

@@ -1,0 +1,101 @@
+"""A policy of `selectmdp export` at work with onnxruntime and NumPy alone.
+
+    pip install numpy onnxruntime
+    python examples/onnx_inference.py policy.onnx                      # a random state
+    python examples/onnx_inference.py policy.onnx --state state.json   # one of yours
+    python examples/onnx_inference.py policy.onnx --compare RUN        # as selectmdp itself picks?
+
+A state is a JSON object with `items` [N, F], `context` [U, G] if the policy was trained with some,
+and if need be the masks `present` [N], `context_present` [U] and `legal` [N, C].
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+
+MASKS = {"present": "items", "context_present": "context", "legal": "items"}
+"""Each mask, and what it has as many rows as."""
+
+
+def main() -> int:
+    """The picks of a state; 1 if they are not those of the run to compare with."""
+    asked = arguments()
+    session = onnxruntime.InferenceSession(asked.model)
+    told = session.get_modelmeta().custom_metadata_map
+    names = json.loads(told["command_names"])
+    given = random_state(session, asked)
+    if asked.state is not None:
+        given = json.loads(asked.state.read_text())
+    state = completed(session, given)
+    items, commands, values = session.run(None, {name: each[None] for name, each in state.items()})
+    print(f"{json.loads(told['algorithm'])}, N = {len(state['items'])}:")
+    for item, command, phase in zip(items[0], commands[0], values[0], strict=True):
+        if item < 0:
+            print("  nothing legal is left")
+            break
+        named = names[command] if names else f"command {command}"
+        print(f"  item {item}: {named} (value {phase[item, command]:.4f})")
+    return 0 if asked.compare is None or agrees(asked.compare, state, items[0], commands[0]) else 1
+
+
+def random_state(session, asked) -> dict:
+    """Items and context at random; a tenth is absent, a tenth of the pairs illegal."""
+    rng = np.random.default_rng(asked.seed)
+    rows = {"items": asked.num_items, "context": asked.num_context}
+    features = {
+        each.name: rng.uniform(-0.5, 0.5, (rows[each.name], each.shape[2]))
+        for each in session.get_inputs()
+        if each.name in rows
+    }
+    masks = {
+        each.name: rng.random((rows[MASKS[each.name]], *each.shape[2:])) < 0.9
+        for each in session.get_inputs()
+        if each.name in MASKS
+    }
+    return {**features, **masks}
+
+
+def completed(session, given: dict) -> dict:
+    """A state as the model wants it: float32 and bool; a mask that is not given is all true."""
+    state = {}
+    for each in session.get_inputs():
+        if each.name not in MASKS:
+            state[each.name] = np.asarray(given[each.name], np.float32)
+        elif each.name in given:
+            state[each.name] = np.asarray(given[each.name], bool)
+        else:
+            state[each.name] = np.ones((len(given[MASKS[each.name]]), *each.shape[2:]), bool)
+    return state
+
+
+def agrees(run: str, state: dict, items, commands) -> bool:
+    """Whether selectmdp itself picks the same from this run; only this needs selectmdp."""
+    import selectmdp
+
+    picks = selectmdp.load(run).select(state, len(items))
+    same = (picks.items == items).all() and (picks.commands == commands).all()
+    if same:
+        print("the same picks as selectmdp's own")
+    else:
+        print(f"selectmdp picks {picks.items} with commands {picks.commands}", file=sys.stderr)
+    return bool(same)
+
+
+def arguments() -> argparse.Namespace:
+    """What is asked on the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", nargs="?", default="policy.onnx")
+    parser.add_argument("--state", type=Path, help="a JSON file; a random state if not given")
+    parser.add_argument("--num-items", type=int, default=50, help="N of the random state")
+    parser.add_argument("--num-context", type=int, default=4, help="U of the random state")
+    parser.add_argument("--seed", type=int, default=0, help="of the random state")
+    parser.add_argument("--compare", metavar="RUN", help="exit code 1 if selectmdp picks otherwise")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
