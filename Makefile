@@ -33,7 +33,7 @@ browser:
 docs: .venv/installed-docs
 	$(BIN)/python docs/make_pictures.py
 	$(BIN)/python docs/make_api.py
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/mkdocs build --strict # not --quiet, with which nothing fails
 
 format: .venv/installed-dev
 	$(BIN)/ruff format .

@@ -170,7 +170,7 @@ def test_results_above_the_published_reach_its_verdicts(folder):
     assert told.pop("isq-u") == "holds in part"  # below RSQ in 5c, as published
     assert set(told.values()) == {"holds"}
     assert len(told) == 15
-    assert ours(results)["isq-u"].startswith("19 of 20; least -0.160")
+    assert ours(results)["isq-u"].startswith("19 of 20; worst -0.160")
     assert ours(results)["isq-u"].endswith("(5c: isq-u over rsq)")
     assert ours(results)["down"].startswith("0.860 [0.84")
     assert ours(results)["cost-items"] == "N^0.90, paper preset"
@@ -180,9 +180,9 @@ def test_results_above_the_published_reach_its_verdicts(folder):
 @pytest.mark.parametrize(
     ("levels", "verdict", "number"),
     [
-        ({20: 0.08, 50: 0.08}, "holds", "2 of 2; least 0.471"),  # of 0.17 and 0.181
-        ({20: 0.08, 50: 0.12}, "holds in part", "1 of 2; least 0.663"),
-        ({20: 0.12, 50: 0.12}, "does not hold", "0 of 2; least 0.706"),
+        ({20: 0.08, 50: 0.08}, "holds", "2 of 2; worst 0.471"),  # of 0.17 and 0.181
+        ({20: 0.08, 50: 0.12}, "holds in part", "1 of 2; worst 0.663"),
+        ({20: 0.12, 50: 0.12}, "does not hold", "0 of 2; worst 0.706"),
     ],
 )
 def test_vanilla_fails_where_it_earns_at_most_half(tmp_path, levels, verdict, number):
@@ -203,7 +203,7 @@ def test_an_advantage_within_the_noise_does_not_hold(tmp_path):
     assert claim["verdict"] == "does not hold"  # 0.005 apart, seeds 0.01 apart
     (evidence,) = claim["evidence"]
     assert evidence["low"] < 0 < evidence["value"] == pytest.approx(0.005)
-    assert claim["ours"].startswith("0 of 2 (1 not judged); least 0.005")
+    assert claim["ours"].startswith("0 of 2 (1 not judged); worst 0.005")
 
 
 def test_what_was_not_run_is_not_judged_and_part_of_it_is_not_the_whole(folder, copy):

@@ -121,11 +121,11 @@ def said(estimate: Estimate, digits: int = 3) -> str:
 
 
 def _told(evidence: Sequence[Evidence], count: int, wanted: int) -> str:
-    """The number, or of several how many hold and the one that is nearest to failing."""
+    """The number, or of several how many hold, and the one that does worst."""
     if wanted == 1:
         return said(evidence[0].estimate)
-    nearest = min(evidence, key=lambda each: (each.holds, each.margin))
+    worst = min(evidence, key=lambda each: (each.holds, each.margin))
     told = f"{count} of {wanted}"
     if len(evidence) < wanted:
         told += f" ({wanted - len(evidence)} not judged)"
-    return f"{told}; least {said(nearest.estimate)} ({nearest.what})"
+    return f"{told}; worst {said(worst.estimate)} ({worst.what})"

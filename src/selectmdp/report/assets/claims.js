@@ -50,7 +50,7 @@ function why(claim) {
   const box = html("details", { class: "printed" }, html("summary", {}, "How it is judged"));
   box.append(html("p", {}, `It holds where ${claim.rule}.`));
   if (claim.evidence.length === 0) {
-    box.append(html("p", { class: "quiet" }, "There are too few runs to tell: each side needs two seeds."));
+    box.append(html("p", { class: "quiet" }, "There is too little to tell: a comparison needs two seeds of each side, a cost three sizes."));
     return box;
   }
   const chances = claim.evidence.some((each) => each.probability !== null);

@@ -48,7 +48,10 @@ function curvesOf(figure, world, hidden, time) {
   const heights = [...ys, ...levels.map(([, level]) => level)].filter((y) => y !== null);
   return {
     name: `Learning curves of figure ${figure.name}, N = ${world.N}; the table has their ends`,
-    x: { low: 0, high: Math.max(...xs, 0) || 1, label: time.minutes ? "minutes of a run" : "steps" },
+    x: {
+      low: 0, high: Math.max(...xs, 0) || 1, label: time.minutes ? "minutes of a run" : "steps",
+      ticks: xs.length > 0 ? undefined : [],
+    },
     y: spanned(heights, { label: `reward of a step (${figure.unit})` }),
     room: 44,
     stops: [...new Set(xs)].sort((a, b) => a - b),
