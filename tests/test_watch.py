@@ -311,7 +311,8 @@ def test_a_script_or_style_that_ends_itself_is_refused() -> None:
 
 
 def test_a_page_asks_nothing_of_the_network() -> None:
-    files = ("watch.html", "page.css", "watch.css", "scene.js", "plots.js", "cards.js", "watch.js")
+    scripts = ("dom.js", "scene.js", "plots.js", "cards.js", "watch.js")
+    files = ("watch.html", "page.css", "watch.css", *scripts)
     whole = asset(*files)
     for harmless in ("http://www.w3.org/2000/svg", "url(#past)"):
         assert harmless in whole
