@@ -62,12 +62,11 @@ def test_a_saddle_is_seen_to_descend_and_a_bowl_is_not():
 def _quadratic(bends: list[float]) -> landscape.Landscape:
     """1 + Σ bends · ω², in three dimensions."""
     return landscape.Landscape(
-        project=lambda theta: theta,
+        projection=np.eye(3),
         dense_loss=lambda omega: 1.0 + float(np.array(bends) @ omega**2),
         apart=lambda theta, omega: 0.0,
         untied=lambda omega: omega,
         moves=np.arange(3)[None],
-        tangent=np.eye(3),
     )
 
 

@@ -22,6 +22,7 @@ from selectmdp.theory.networks import Sizes
 from selectmdp.theory.targets import Kind
 
 Function = Callable[[Any], Any]
+Flat = Float[np.ndarray, " parameters"]
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,13 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Landscape:
-    """Both losses of one setting, with slopes and curvatures."""
+    """Both losses of one setting, with slopes and curvatures.
 
-    project: Function
-    """ω(θ)."""
+    ω(θ) is linear, so those of L_Θ follow from those of L_Ω by the chain rule.
+    """
+
+    projection: Float[np.ndarray, "omega theta"]
+    """ω(θ) is this times θ."""
     dense_loss: Function
     """L_Ω."""
     apart: Callable[[Any, Any], Any]
@@ -51,17 +55,12 @@ class Landscape:
     """ω with one weight changed alone."""
     moves: Int[np.ndarray, "orders omega"]
     """σ(ω) is ω[moves[σ]]."""
-    tangent: Float[np.ndarray, "omega rank"]
-    """An orthonormal basis of ω(Θ), which is a linear space."""
 
     @cached_property
-    def shared_slope(self) -> Function:
-        """L_Θ and its gradient."""
-        return jax.jit(jax.value_and_grad(self._shared_loss))
-
-    @cached_property
-    def shared_curvature(self) -> Function:
-        return jax.jit(jax.hessian(self._shared_loss))
+    def tangent(self) -> Float[np.ndarray, "omega rank"]:
+        """An orthonormal basis of ω(Θ)."""
+        basis, lengths, _ = np.linalg.svd(self.projection, full_matrices=False)
+        return basis[:, lengths > 1e-10 * lengths[0]]
 
     @cached_property
     def dense_losses(self) -> Function:
@@ -70,14 +69,21 @@ class Landscape:
 
     @cached_property
     def dense_slope(self) -> Function:
-        return jax.jit(jax.grad(self.dense_loss))
+        """L_Ω and its gradient."""
+        return jax.jit(jax.value_and_grad(self.dense_loss))
 
     @cached_property
     def dense_curvature(self) -> Function:
         return jax.jit(jax.hessian(self.dense_loss))
 
-    def _shared_loss(self, theta: Array) -> Array:
-        return self.dense_loss(self.project(theta))
+    def shared_slope(self, theta: Flat) -> tuple[float, Flat]:
+        """L_Θ and its gradient."""
+        loss, slope = self.dense_slope(self.projection @ theta)
+        return float(loss), self.projection.T @ np.asarray(slope)
+
+    def shared_curvature(self, theta: Flat) -> Float[np.ndarray, "theta theta"]:
+        curvature = np.asarray(self.dense_curvature(self.projection @ theta))
+        return self.projection.T @ curvature @ self.projection
 
 
 def landscape(setting: Setting, kind: Kind, seed: int) -> Landscape:
@@ -88,11 +94,8 @@ def landscape(setting: Setting, kind: Kind, seed: int) -> Landscape:
     wanted = jax.jit(jax.vmap(kind.make(rng, sizes)))(x, i)
     wanted = (wanted - wanted.mean()) / wanted.std()
     theta, tree = ravel_pytree(networks.init(rng, sizes))
-    at_theta = jax.jit(partial(networks.projected, sizes=sizes))(tree(theta))
-    omega, dense_tree = ravel_pytree(at_theta)
-
-    def project(theta: Array) -> Array:
-        return ravel_pytree(networks.projected(tree(theta), sizes))[0]
+    project = partial(networks.projected, sizes=sizes)
+    omega, dense_tree = ravel_pytree(jax.jit(project)(tree(theta)))
 
     def dense_loss(omega: Array) -> Array:
         values = jax.vmap(partial(networks.dense, dense_tree(omega), activation=jnp.tanh))(x, i)
@@ -103,18 +106,16 @@ def landscape(setting: Setting, kind: Kind, seed: int) -> Landscape:
         shared = partial(networks.shared, tree(theta), activation=jnp.tanh)
         return jnp.abs(jax.vmap(dense)(x, i) - jax.vmap(shared)(x, i)).max()
 
+    slopes = jax.jit(jax.jacfwd(lambda theta: ravel_pytree(project(tree(theta)))[0]))(theta)
     places = jax.tree.map(np.asarray, dense_tree(jnp.arange(len(omega), dtype=omega.dtype)))
     turned = (networks.turned(places, order, sizes) for order in networks.orders(sizes))
     moves = [np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(each)]) for each in turned]
-    slopes = np.asarray(jax.jit(jax.jacfwd(project))(theta))
-    basis, lengths, _ = np.linalg.svd(slopes, full_matrices=False)
     return Landscape(
-        project=jax.jit(project),
+        projection=np.asarray(slopes),
         dense_loss=jax.jit(dense_loss),
         apart=jax.jit(apart),
         untied=lambda omega: ravel_pytree(untie(dense_tree(omega)))[0],
         moves=np.array(moves).astype(int),
-        tangent=basis[:, lengths > 1e-10 * lengths[0]],
     )
 
 

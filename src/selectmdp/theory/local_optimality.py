@@ -11,16 +11,13 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float
 from scipy.optimize import minimize
 
 from selectmdp.theory import networks, targets
-from selectmdp.theory.landscape import Landscape, Setting, landscape
+from selectmdp.theory.landscape import Flat, Landscape, Setting, landscape
 from selectmdp.theory.networks import Sizes
 from selectmdp.theory.plan import Plan, Progress, Verdict
 from selectmdp.theory.targets import EQUI_INVARIANT, Kind
-
-Flat = Float[np.ndarray, " parameters"]
 
 STATIONARY = 1e-9
 """The gradient of L_Θ is at most so long where a training has arrived."""
@@ -37,7 +34,7 @@ PLACE = Kind(targets.by_place, 1)
 
 SETTINGS = (
     Setting(Sizes(0, 3, 1, 1, channels=1, hidden=1), "sums", 100),
-    Setting(Sizes(2, 3, 1, 1, channels=2, hidden=1), "sums", 60),
+    Setting(Sizes(1, 3, 1, 2, channels=1, hidden=1), "sums", 60),
     Setting(Sizes(1, 3, 2, 2, channels=2), "pairwise maxima", 40, penalty=1e-3),
     Setting(Sizes(2, 3, 1, 2, channels=2), "sorted statistics", 30, penalty=1e-3),
 )
@@ -109,35 +106,29 @@ def train(ground: Landscape, begin: Flat) -> Arrival:
     """BFGS, then a trust region with the exact Hessian, then Newton's steps to the last digits."""
     path: list[tuple[float, float]] = []
 
-    def slope(theta: Flat) -> tuple[float, Flat]:
-        loss, gradient = ground.shared_slope(theta)
-        return float(loss), np.asarray(gradient)
-
     def note(theta: Flat) -> None:
-        dense = np.linalg.norm(ground.dense_slope(ground.project(theta)))
-        path.append((float(np.linalg.norm(slope(theta)[1])), float(dense)))
+        _, dense = ground.dense_slope(ground.projection @ theta)
+        shared = ground.projection.T @ np.asarray(dense)
+        path.append((float(np.linalg.norm(shared)), float(np.linalg.norm(dense))))
 
     note(begin)
-    rough = minimize(
-        slope, begin, jac=True, method="BFGS", callback=note, options={"gtol": 1e-5, "maxiter": 800}
-    )
-    theta = rough.x
+    slope, options = ground.shared_slope, {"gtol": 1e-5, "maxiter": 800}
+    theta = minimize(slope, begin, jac=True, method="BFGS", callback=note, options=options).x
     if path[-1][0] < 1e-2:  # otherwise its weights still grow, and there is nothing to arrive at
-        near = minimize(
+        theta = minimize(
             slope,
             theta,
             jac=True,
-            hess=lambda theta: np.asarray(ground.shared_curvature(theta)),
+            hess=ground.shared_curvature,
             method="trust-exact",
             options={"gtol": 1e-7, "maxiter": 40},
-        )
-        theta = near.x
+        ).x
         note(theta)
     for _ in range(4):
         if not STATIONARY / 1e3 < path[-1][0] < 1e-4:
             break
         # Some directions change no output; the pseudo-inverse leaves them alone.
-        newton = np.linalg.pinv(np.asarray(ground.shared_curvature(theta)), 1e-9, hermitian=True)
+        newton = np.linalg.pinv(ground.shared_curvature(theta), 1e-9, hermitian=True)
         theta = theta - newton @ slope(theta)[1]
         note(theta)
     return Arrival(theta, path[-1][0], path)
@@ -146,10 +137,10 @@ def train(ground: Landscape, begin: Flat) -> Arrival:
 def judged(ground: Landscape, begin: Flat, arrival: Arrival, untied: bool) -> dict[str, Any]:
     """What is so at a stationary point, and what the proof rests on at the start as well."""
     where = ground.untied if untied else lambda omega: omega
-    starts = [where(ground.project(theta)) for theta in (begin, arrival.theta)]
+    starts = [where(ground.projection @ theta) for theta in (begin, arrival.theta)]
     omega = np.asarray(starts[1])
     curvatures, directions = np.linalg.eigh(np.asarray(ground.dense_curvature(omega)))
-    own = np.linalg.eigvalsh(np.asarray(ground.shared_curvature(arrival.theta)))
+    own = np.linalg.eigvalsh(ground.shared_curvature(arrival.theta))
     bent = directions[:, curvatures < -BENT].T
     rng = np.random.default_rng(0)
     random = rng.normal(size=(DIRECTIONS, len(omega)))
@@ -160,7 +151,7 @@ def judged(ground: Landscape, begin: Flat, arrival: Arrival, untied: bool) -> di
         "lemma_1": max(lemma_1_error(ground, np.asarray(start)) for start in starts),
         "tangent": tangent_error(ground, np.asarray(starts[0])),
         "shared_slope": arrival.slope,
-        "dense_slope": float(np.linalg.norm(ground.dense_slope(omega))),
+        "dense_slope": float(np.linalg.norm(ground.dense_slope(omega)[1])),
         "shared_curvature": float(own[0]),
         "dense_curvature": float(curvatures[0]),
         "descends": any(descends(ground, omega, direction) for direction in bent[:3]),
@@ -184,7 +175,7 @@ def lemma_1_error(ground: Landscape, omega: Flat, directions: int = 3) -> float:
 
 def tangent_error(ground: Landscape, omega: Flat) -> float:
     """The share of the slope of L_Ω that leaves the space ω(Θ)."""
-    slope = np.asarray(ground.dense_slope(omega))
+    slope = np.asarray(ground.dense_slope(omega)[1])
     outside = slope - ground.tangent @ (ground.tangent.T @ slope)
     return float(np.linalg.norm(outside) / np.linalg.norm(slope))
 
@@ -212,8 +203,8 @@ def controlled(seed: int) -> dict[str, float]:
     begin = beginning(setting, seed)
     wrong = landscape(setting, PLACE, seed)
     right = landscape(setting, EQUI_INVARIANT[setting.target], seed)
-    by_place = np.asarray(wrong.project(begin))
-    untied = np.asarray(right.untied(right.project(begin)))
+    by_place = wrong.projection @ begin
+    untied = np.asarray(right.untied(right.projection @ begin))
     return {
         "target that depends on places": min(
             lemma_1_error(wrong, by_place), tangent_error(wrong, by_place)

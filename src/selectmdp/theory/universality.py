@@ -168,8 +168,8 @@ def order_gap(kind: Kind, plan: Plan) -> float:
     """
     sizes = Sizes(SELECTED, UNSELECTED, kind.features, COMMANDS, 1)
     target = jax.jit(jax.vmap(kind.make(np.random.default_rng(plan.seed), sizes)))
-    seen = targets.states(jax.random.key(plan.seed), sizes, plan.points)
-    x, i = (np.asarray(part) for part in seen)
+    drawn = targets.states(jax.random.key(plan.seed), sizes, plan.points)
+    x, i = (np.asarray(part) for part in drawn)
     plain, worst = np.asarray(target(x, i)), 0.0
     for picks, items in networks.orders(sizes):
         turned = target(x[:, list(picks)], i[:, list(items)])
