@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from selectmdp.check import CheckReport, check_select_env, load_factory
+from selectmdp.check import CheckReport, check_select_env
 from selectmdp.envs import Circle, PredatorPrey
+from selectmdp.factories import found, made
 from selectmdp.interop.gymnasium import SelectGymEnv
 from selectmdp.interop.spaces import SelectSpace, check_action, observation_space
 from selectmdp.iterative import picked
@@ -499,12 +500,14 @@ def test_a_factory_in_the_current_directory_is_found(tmp_path, monkeypatch):
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", list(sys.path))
-    assert type(load_factory("my_stalls:make")()) is Stall
-    assert type(load_factory("my_stalls:Stall")()) is Stall
-    assert load_factory("my_stalls:ready")() is load_factory("my_stalls:ready")()
-    assert check_select_env(load_factory("my_stalls:make")).passed
-    with pytest.raises(SelectError, match=r"'my_stalls:sized'.*works without arguments"):
-        load_factory("my_stalls:sized")()
+    for name in ("make", "Stall", "ready"):
+        assert type(made(found(f"my_stalls:{name}"), name, {})) is Stall
+    assert check_select_env(found("my_stalls:make")).passed
+    with pytest.raises(SelectError, match="sized: making the environment without arguments"):
+        made(found("my_stalls:sized"), "sized", {})
+    assert type(made(found("my_stalls:sized"), "sized", {"size": 3})) is Stall
+    with pytest.raises(SelectError, match=r"num_items=3: sized has no such option; it takes size"):
+        made(found("my_stalls:sized"), "sized", {"num_items": 3})
 
 
 @pytest.mark.parametrize(
@@ -518,5 +521,5 @@ def test_a_factory_in_the_current_directory_is_found(tmp_path, monkeypatch):
 )
 def test_text_that_names_no_factory_is_refused_and_says_what_to_write(text, says):
     with pytest.raises(SelectError) as refusal:
-        load_factory(text)
+        found(text)
     assert says in str(refusal.value)

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +17,16 @@ import pytest
 from safetensors.numpy import load_file
 from safetensors.numpy import save as to_safetensors
 
-from selectmdp.checkpoint import CheckpointError, Keeper, disk, manifest, read, save, verify
+from selectmdp.checkpoint import (
+    CheckpointError,
+    Keeper,
+    disk,
+    leaves,
+    manifest,
+    read,
+    save,
+    verify,
+)
 from selectmdp.spec import SelectError
 
 FILES = ("learner.safetensors", "manifest.json", "policy.safetensors")
@@ -475,6 +485,68 @@ def test_a_link_or_a_folder_in_the_place_of_a_file_is_refused(folder: Path, name
     refusals(folder, name)
 
 
+def test_a_manifest_of_more_than_a_megabyte_is_refused_unread(folder: Path) -> None:
+    path = folder / "manifest.json"
+    path.write_bytes(b"[" + b"0," * 1000)
+    os.truncate(path, 3 << 30)  # with holes, as if it had a billion entries
+    with pytest.raises(CheckpointError, match=r"it has 3,221,225,472 bytes, more than the 1,000"):
+        manifest(folder)
+    with pytest.raises(CheckpointError, match="keep large things in trees"):
+        save(folder.parent / "other", {}, {"text": "x" * 1_000_000})
+    assert not (folder.parent / "other").exists()
+
+
+def header_of(text: bytes, claimed: int | None = None) -> bytes:
+    return (len(text) if claimed is None else claimed).to_bytes(8, "little") + text
+
+
+def entry_of(shape: list[int], offsets: list[int], dtype: str = "F32") -> bytes:
+    about = {"dtypes": "{}", "impls": "{}"}
+    leaf = {"dtype": dtype, "shape": shape, "data_offsets": offsets}
+    return header_of(json.dumps({"__metadata__": about, "['w']": leaf}).encode())
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (header_of(b"{}", 2**63), "more than the"),
+        (header_of(b"{}", 3), "more than the 2 "),
+        (header_of(b" " * 1_000_001), "it has 1,000,001 bytes, more than the 1,000,000"),
+        (header_of(b"[" * 100_000), "nested too deeply"),
+        (entry_of([2**40], [0, 2**42]), "is not where the header says"),
+        (entry_of([2**70], [0, 2**72]), "is not where the header says"),
+        (entry_of([-1], [0, -4]), "is not where the header says"),
+        (entry_of([2], [4, 12]) + bytes(12), "is not where the header says"),
+        (entry_of([2], [0, 8], "F64") + bytes(8), "is not where the header says"),
+        (entry_of([2], [0, 8]) + bytes(9), "belong to no leaf"),
+    ],
+    ids=range(10),
+)
+def test_a_header_is_believed_only_as_far_as_its_file_goes(
+    folder: Path, content: bytes, said: str
+) -> None:
+    (folder / "policy.safetensors").write_bytes(content)
+    entry = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+    forge(folder, lambda manifest: manifest["files"].update({"policy.safetensors": entry}))
+    with pytest.raises(CheckpointError, match=said):
+        read(folder, "policy", POLICY)
+
+
+def test_reading_a_tree_takes_little_more_memory_than_its_file(tmp_path: Path) -> None:
+    tree = {str(number): np.full(1_000_000, number, np.uint8) for number in range(20)}
+    save(tmp_path / "run", {"tree": tree}, {})
+    tracemalloc.start()
+    with (tmp_path / "run" / "tree.safetensors").open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        file.seek(0)
+        found = leaves.decoded(file, size, digest)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(found) == 20
+    assert most < size + 1_000_000
+
+
 def test_a_folder_that_is_missing_or_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for name in ("file", "nothing", "nul\0"):
@@ -711,6 +783,37 @@ def test_damaged_checkpoints_are_passed_over_with_a_word(tmp_path: Path) -> None
     (path / "manifest.json").write_text("{}")
     with pytest.raises(CheckpointError, match=r"no intact checkpoint in .*000010/manifest.json is"):
         keeper.newest_intact()
+
+
+def test_checkpoints_under_each_others_names_are_passed_over_and_written_anew(
+    tmp_path: Path,
+) -> None:
+    keeper = Keeper(tmp_path, keep=3)
+    for step in (10, 20, 30):
+        keeper.write(step, trees(float(step)), {"step": step})
+    one, other = tmp_path / "step-000000000020", tmp_path / "step-000000000030"
+    one.rename(tmp_path / "aside")
+    other.rename(one)
+    (tmp_path / "aside").rename(other)
+    folder, faults = keeper.newest_intact()
+    assert value_in(folder) == 10.0
+    assert all("is of another step" in fault for fault in faults)
+    assert len(faults) == 2
+    keeper.write(20, trees(20.0), {"step": 20})
+    assert value_in(one) == 20.0
+    assert not other.exists()  # it would count as one of those to keep
+
+
+def test_a_link_in_the_place_of_a_step_is_not_followed(tmp_path: Path) -> None:
+    keeper = Keeper(tmp_path)
+    keeper.write(10, trees(1.0), {})
+    (tmp_path / "step-000000000020").symlink_to(tmp_path / "step-000000000010")
+    folder, faults = keeper.newest_intact()
+    assert folder.name == "step-000000000010"
+    assert "step-000000000020 is a link" in faults[0]
+    keeper.write(20, trees(2.0), {})
+    assert not (tmp_path / "step-000000000020").is_symlink()
+    assert value_in(tmp_path / "step-000000000010") == 1.0
 
 
 def test_a_damaged_later_step_does_not_push_out_the_one_just_written(tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from selectmdp.envs import Circle, CircleRules
 from selectmdp.envs.circle import RULES, CircleDraws, CircleState
-from selectmdp.evaluation import evaluate
 from selectmdp.spec import SelectError
 from selectmdp.types import Action
+from selectmdp.worlds import evaluate
 
 STAY, UP, DOWN, LEFT, RIGHT = range(5)
 STILL = CircleRules(
@@ -316,7 +316,7 @@ def test_growth_comes_before_the_overlap_test() -> None:
 def test_a_world_starts_anywhere_with_any_radius() -> None:
     env = Circle(num_items=2000, num_context=2000, num_select=6)
     start = env.reset(jax.random.key(0))
-    for part in start:
+    for part in (start.items, start.context):
         assert float(jnp.abs(part[:, :2]).max()) <= 0.5
         assert float(part[:, 2].min()) >= 0.0
         assert float(part[:, 2].max()) <= 0.45

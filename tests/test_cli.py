@@ -83,7 +83,7 @@ def test_the_help_of_train_explains_each_option(capsys):
         assert told is not None, name
         assert len(re.findall(r"[a-z]{2,}", told[1])) > 2, told[0]
     for said in (
-        "circle, predator-prey, league, or the",
+        "circle, predator-prey, league; module:factory of a world of your own",
         "go on with the run in --out",
         "name=value",
     ):
@@ -263,7 +263,7 @@ def test_parameters_grow_as_the_paper_says(capsys):
     [
         (
             ["evaluate", "chess"],
-            "'chess' is none of circle, predator-prey, league, no Gymnasium id",
+            "'chess' is none of circle, predator-prey, league, no module:factory",
         ),
         (["evaluate", "circle", "--policy", "best"], "policy 'best' is none of random, greedy"),
         (["evaluate", "circle", "--num-items", "3", "--num-select", "4"], "num_select=4 is more"),
@@ -276,7 +276,7 @@ def test_parameters_grow_as_the_paper_says(capsys):
         (["check", "nowhere"], "nowhere"),
         (["check", "selectmdp.envs:Square"], "Square"),
         (["train"], "which task? One of circle, predator-prey, league"),
-        (["train", "chess"], "'chess' is none of circle, predator-prey, league, and no Gym"),
+        (["train", "chess"], "'chess' is none of circle, predator-prey, league, no Gymnas"),
         (["train", "CartPole-v1"], "the action space is Discrete"),
         (["train", "circle", "--algorithm", "best"], "algorithm 'best' is none of isq-i, isq-u"),
         (["train", "circle", "--preset", "quick"], "preset 'quick' is none of fast, paper"),

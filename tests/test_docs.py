@@ -5,7 +5,15 @@ import re
 from pathlib import Path
 from types import ModuleType
 
+import jax
+import jax.numpy as jnp
+import made_results
 import pytest
+
+import selectmdp as sm
+from selectmdp import agent as agents
+from selectmdp.algorithms import Shape
+from selectmdp.iterative import picked
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -76,6 +84,65 @@ def test_the_api_page_is_what_the_source_says():
     assert (DOCS / "api.md").read_text(encoding="utf-8") == api.page()  # `make docs` writes it
 
 
+def test_the_api_page_says_something_of_every_public_name():
+    sections = (DOCS / "api.md").read_text(encoding="utf-8").split("\n## ")[1:]
+    told = dict(section.split("\n", 1) for section in sections)
+    assert set(told) == set(sm.__all__) - {"__version__"}
+    for name, text in told.items():
+        words = re.sub(r"```.*?```", "", text, flags=re.DOTALL).strip()
+        assert words[:1] not in ("", "-"), name
+
+
 def test_the_pictures_of_sharing_are_those_of_the_script():
     for name, drawn in made("make_pictures").pictures().items():
         assert (DOCS / "images" / name).read_text(encoding="utf-8") == drawn
+
+
+def test_the_example_of_items_that_come_and_go_runs_and_its_rules_hold():
+    page = (DOCS / "come-and-go.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names: dict = {}
+    exec(code, names)
+    world = names["Depot"]()
+    lines = code[code.index("class Depot") : code.index("report =")].strip().splitlines()
+    assert len(lines) < 40
+    agent = agents.make("isq-u", world, shape=Shape(8, pairs=True))
+    params, phase_map = agent.init(jax.random.key(0)), jnp.zeros(3, int)
+
+    def played(state, key):
+        act_key, step_key = jax.random.split(key)
+        seen = world.observe(state)
+        action = agent.act(act_key, params, phase_map, seen, 1.0).action
+        load = jnp.where(picked(action, 8), state.weight, 0.0).sum()
+        return world.step(step_key, state, action)[0], (seen.present.sum(), action.items, load)
+
+    keys = jax.random.split(jax.random.key(1), 400)
+    _, (count, items, load) = jax.lax.scan(played, world.reset(keys[0]), keys)
+    assert len(set(count.tolist())) > 3
+    assert set((items >= 0).sum(axis=1).tolist()) == {0, 1, 2, 3}
+    assert 0.8 < float(load.max()) <= 1.2
+
+
+def test_the_advice_is_what_the_results_say():
+    choice = made("make_choice")
+    page = (DOCS / "which-algorithm.md").read_text(encoding="utf-8")
+    assert page == choice.page()  # `make docs` writes it
+
+
+def test_advice_takes_a_side_only_where_the_interval_leaves_out_0(tmp_path):
+    levels = {("4b", 50, "isq-u"): 0.80, ("4b", 50, "isq-i"): 0.79, ("4c", 200, "isq-u"): 0.7}
+    levels |= {("4c", 200, "isq-i"): 0.8}
+    page = made("make_choice").page(made_results.make(tmp_path / "results", levels))
+    small = "| Circle selection, N = 50, K = 6 | 0.800 | 0.790 | +0.010 [−0.005, +0.025] |"
+    assert f"{small} no difference seen |" in page
+    large = "| Circle selection, N = 200, K = 6 | 0.700 | 0.800 | −0.100 [−0.115, −0.085] |"
+    assert f"{large} `isq-i` |" in page
+    assert "| `isq-i` | 0.800 [0.790, 0.810] | 4 | 5 |" in page  # the table of that world
+
+
+def test_without_runs_there_is_no_advice(tmp_path):
+    choice = made("make_choice")
+    assert choice.page(tmp_path).endswith("nothing to advise from.\n")
+    two = choice.page(made_results.make(tmp_path / "two", seeds=2))
+    assert "needs 3 seeds of each side" in two
+    assert "difference" not in two.partition("## Questions")[2]

@@ -127,8 +127,9 @@ def test_each_phase_looks_at_the_target_network_of_the_next_one() -> None:
     # The second pick is the last: 2 + ½ · 8, by the set of phase 0.
     assert got[1, :2].tolist() == [40.0, 2.0 + 0.5 * 8.0]
     assert got[2, :1].tolist() == [3.0 + 0.5 * 2.0]
-    # Nothing can be picked next; and a terminal.
-    assert got[3].tolist() == [60.0, 600.0, 4.0]
+    # Nothing can be picked next, so what the last pick is worth is not known; and a terminal.
+    assert got[3, :2].tolist() == [60.0, 600.0]
+    assert np.isnan(got[3, 2])
     assert got[4].tolist() == [80.0, 800.0, 5.0]
 
 

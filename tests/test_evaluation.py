@@ -14,11 +14,11 @@ from jaxtyping import Array
 
 from selectmdp.envs import Circle
 from selectmdp.envs.base import everything_legal
-from selectmdp.evaluation import Evaluation, evaluate, interval95
-from selectmdp.interop.gymnasium import SelectGymEnv
+from selectmdp.evaluation import Evaluation, interval95
 from selectmdp.references import reference
 from selectmdp.spec import SelectError, Spec
 from selectmdp.types import Action, Observation
+from selectmdp.worlds import evaluate
 
 
 @dataclass(frozen=True)
@@ -237,12 +237,18 @@ def test_a_world_that_a_policy_cannot_serve_is_refused() -> None:
         evaluate(Circle(num_items=5, num_select=2), tiny.untrained("isq-u", Worth(5, 2)))
 
 
-def test_what_is_no_world_is_refused() -> None:
-    trained = tiny.untrained("isq-u", Worth(5, 2))
-    for env in ("circle", None, Circle, SelectGymEnv(Circle())):
-        for policy in ("random", first, trained):
-            with pytest.raises(SelectError, match=r"env=.*: give a world, such as selectmdp\.make"):
-                evaluate(env, policy)
+@pytest.mark.parametrize("task", [None, 3, object()])
+def test_what_is_no_world_is_refused(task: Any) -> None:
+    with pytest.raises(SelectError, match=r"task=.*: give a name, a world, or a function that"):
+        evaluate(task)
+
+
+def test_a_name_a_class_and_a_world_are_the_same_to_evaluate() -> None:
+    sizes = {"num_items": 5, "num_select": 2, "time_limit": 7}
+    told = evaluate("circle", episodes=2, **sizes)
+    assert evaluate(Circle, episodes=2, **sizes) == evaluate(Circle(**sizes), episodes=2) == told
+    with pytest.raises(SelectError, match="task 'rings' is none of circle, predator-prey, league"):
+        evaluate("rings")
 
 
 def test_what_is_no_policy_is_refused() -> None:

@@ -278,6 +278,33 @@ def test_a_sweep_is_the_product_of_its_lists(tmp_path: Path) -> None:
     assert len(set(names)) == 16
 
 
+def test_each_variant_of_a_sweep_lies_over_the_rest_and_its_lists_are_swept_too() -> None:
+    configs = sweeps.configs_from(
+        {
+            "task": "circle",
+            "seed": [0, 1],
+            "settings": {"epochs": 3},
+            "variants": [{}, {"algorithm": "isq-p", "settings": {"minibatch": [16, 64]}}],
+        }
+    )
+    told = [(each.algorithm, each.seed, dict(each.settings)) for each in configs]
+    assert told == [
+        ("isq-u", 0, {"epochs": 3}),
+        ("isq-u", 1, {"epochs": 3}),
+        ("isq-p", 0, {"epochs": 3, "minibatch": 16}),
+        ("isq-p", 0, {"epochs": 3, "minibatch": 64}),
+        ("isq-p", 1, {"epochs": 3, "minibatch": 16}),
+        ("isq-p", 1, {"epochs": 3, "minibatch": 64}),
+    ]
+
+
+def test_the_ablation_has_the_preset_and_every_change_on_the_same_seeds() -> None:
+    jobs = jobs_of(sweeps.configs_of(Path(__file__).parent.parent / "benchmarks" / "ablation.toml"))
+    names = [job.name for job in jobs]
+    assert len(set(names)) == len(names) == 32
+    assert {job.config.seed for job in jobs} == {0, 1}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -288,6 +315,8 @@ def test_a_sweep_is_the_product_of_its_lists(tmp_path: Path) -> None:
         ('task = "circle"\nseed = [0, -1]', "seed=-1: must not be negative"),
         ('task = "circle"\noptions = 3', "options=3 must be a table"),
         ('task = "circle"\nsettings = { pace = 1 }', "no setting 'pace'"),
+        ('task = "circle"\nvariants = 3', "variants=3 must be tables"),
+        ('task = "circle"\n[[variants]]\npase = 1', "no name 'pase'; there are task"),
     ],
 )
 def test_a_sweep_that_is_wrong_says_what_and_where(tmp_path: Path, text: str, message: str) -> None:

@@ -246,6 +246,7 @@ def test_the_file_tells_what_it_is_and_what_it_takes() -> None:
         "context_features": 2,
         "num_select": 4,
         "num_commands": 5,
+        "allow_pass": False,
     }
     assert told["algorithm"] == "isq-p"
     assert told["phase_map"] == [0, 0, 2, 2]

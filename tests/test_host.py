@@ -1,4 +1,4 @@
-"""Gymnasium environments as worlds to train in: what they give reaches the replay as it was."""
+"""Host environments as worlds to train in: what they give reaches the replay as it was."""
 
 import shutil
 from pathlib import Path
@@ -9,23 +9,24 @@ import jax
 import numpy as np
 import pytest
 import tiny
-from gymnasium.vector import SyncVectorEnv
 
 import selectmdp as sm
 from selectmdp import runs, worlds
 from selectmdp.config import TrainConfig
-from selectmdp.interop.copies import Copies, observed
-from selectmdp.interop.host import HostWorld, is_registered
+from selectmdp.interop.crew import Crew, Source, here
+from selectmdp.interop.host import HostWorld, is_registered, registered
 from selectmdp.interop.spaces import SelectSpace, observation_space
 from selectmdp.learners.presets import preset
-from selectmdp.spec import SelectError, Spec
+from selectmdp.settings import Hosting
+from selectmdp.spec import SelectError, Spec, WorldFault
 from selectmdp.trainer import Trainer
 
 haste = tiny.haste
 
 SPEC = Spec(num_items=4, item_features=1, num_context=0, context_features=1,
             num_select=2, num_commands=2)  # fmt: skip
-HOST = {**tiny.RUN, "steps": 200, "evaluations": 2}
+HOST = {**tiny.RUN, "steps": 200, "evaluations": 2, "workers": 0}
+HERE = Hosting(workers=0)
 SIDE_BY_SIDE = {**tiny.SETTINGS, "num_envs": 2}
 
 
@@ -42,8 +43,6 @@ class Counter(gymnasium.Env[Any, Any]):
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         super().reset(seed=seed)
-        if seed is not None:
-            self.episodes = 0
         self.steps, self.episodes = 0, self.episodes + 1
         return self._seen(), {}
 
@@ -78,7 +77,7 @@ def all_closed() -> Any:
 
 
 def test_truncation_and_termination_reach_the_replay_as_what_they_are() -> None:
-    place = HostWorld(Counter, {"reward": 2.0})
+    place = HostWorld(Source.of(Counter, {"reward": 2.0}), HERE)
     config = TrainConfig("Counter", {}, "isq-p", "paper", SIDE_BY_SIDE, 200, 0)
     learner = preset("paper").learner(runs.agent_of(config, place.env), config.full_settings, 200)
     with place.opened():
@@ -102,18 +101,16 @@ def test_truncation_and_termination_reach_the_replay_as_what_they_are() -> None:
         assert running.learner.replay.filled.tolist() == [34, 34]
         assert running.learner.replay.step[:, 33].tolist() == [False, False]
         running, _ = engine.run(running)
-        assert running.learner.replay.items[:, 34, 0, 0].tolist() == [10.0, 10.0]
+        assert running.learner.replay.items[:, 34, 0, 0].tolist() == [100.0, 100.0]  # the tenth
 
 
 def test_what_each_step_led_to_is_from_before_the_reset() -> None:
-    copies = Copies(
-        SyncVectorEnv([Counter] * 2, autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
-    )
-    copies.reset(0)
+    crew = Crew(here(Source.of(Counter, {}), SPEC, 2, partial_reward=False))
+    crew.reset(0)
     action = sm.Action(np.array([[0, 1], [2, 0]]), np.array([[1, 0], [0, 0]]))
     for _ in range(3):
-        stepped = copies.step(action)
-    copies.vector.close()
+        stepped = crew.step(action)
+    crew.close()
     assert stepped.truncated.tolist() == [True, True]
     assert np.asarray(stepped.last.items)[:, 0, 0].tolist() == [13.0, 13.0]
     assert np.asarray(stepped.observation.items)[:, 0, 0].tolist() == [20.0, 20.0]
@@ -167,11 +164,11 @@ def test_an_environment_of_ones_own_trains_from_a_function_that_makes_it(
     with pytest.raises(SelectError, match="is a run on 'Counter', which no name stands for here"):
         sm.train(None, out=out, resume=True)
     monkeypatch.setattr(Trainer, "_finish", lambda self, running: int(running.step))
-    assert sm.train(Counter, out=out, resume=True) == 200
+    assert sm.train(Counter, out=out, resume=True, workers=0) == 200
 
 
 def test_predator_prey_as_a_host_world_offers_what_the_jax_world_does() -> None:
-    place = worlds.world("selectmdp/PredatorPrey-v0", {"num_items": 5, "time_limit": 9})
+    place = worlds.world("selectmdp/PredatorPrey-v0", {"num_items": 5, "time_limit": 9}, HERE)
     env = sm.PredatorPrey(num_items=5, time_limit=9)
     assert place.name == "selectmdp/PredatorPrey-v0"
     assert place.env.spec == env.spec
@@ -183,7 +180,7 @@ def test_predator_prey_as_a_host_world_offers_what_the_jax_world_does() -> None:
     assert (told.steps, told.episodes, told.unit) == (9, 3, "caught")
     assert told == again
     assert told.episode_rewards != other.episode_rewards
-    with pytest.raises(SelectError, match=r"offers no greedy\(key, state\): take 'random'"):
+    with pytest.raises(SelectError, match=r"PredatorPrey-v0 offers no greedy\(\): take 'random'"):
         worlds.evaluated(place, "greedy")
 
 
@@ -191,14 +188,15 @@ def test_the_time_limit_of_a_registration_is_the_length_of_an_episode() -> None:
     gymnasium.register("tests/Counter-v0", entry_point=Counter, max_episode_steps=2)
     try:
         assert is_registered("tests/Counter-v0")
-        place = HostWorld("tests/Counter-v0", {"reward": 3.0})
+        place = HostWorld(registered("tests/Counter-v0", {"reward": 3.0}), HERE)
         assert worlds.episode_steps(place) == 2
         told = worlds.evaluated(place, "random", episodes=2)
         assert told.episode_rewards == (3.0, 3.0)
         with pytest.raises(
-            SelectError, match=r"tests/Counter-v0 with options \{'speed': 1\}.*speed"
+            SelectError,
+            match=r"making the environment with \{'speed': 1\}.*speed",
         ):
-            HostWorld("tests/Counter-v0", {"speed": 1})
+            HostWorld(registered("tests/Counter-v0", {"speed": 1}), HERE)
     finally:
         del gymnasium.registry["tests/Counter-v0"]
 
@@ -215,11 +213,17 @@ class Flat(Counter):
 @pytest.mark.parametrize(
     ("task", "options", "said"),
     [
-        (Flat, {}, "the action space is Discrete: an environment to train in needs SelectSpace"),
+        (Flat, {}, "the action space is Discrete: tell by selectmdp.from_gymnasium(env, spec,"),
         ("CartPole-v1", {}, "the action space is Discrete"),
-        (sm.Circle, {}, "task=Circle makes a Circle, which is no gymnasium.Env: train on what it"),
-        (dict, {}, "task=dict makes a dict, which is no gymnasium.Env: give a function that makes"),
-        (Counter, {"speed": 3}, "Counter with options {'speed': 3}: "),
+        (dict, {}, "dict makes a dict without reset(): give a function that makes a world"),
+        (Counter, {"speed": 3}, "speed=3: Counter has no such option; it takes reward"),
+        (Counter, {"workers": 2.5}, "workers=2.5: must be a whole number"),
+        (Counter, {"timeout": 0}, "timeout=0: must be more than 0 and finite"),
+        (
+            lambda: Counter(),
+            {"workers": 2},
+            "workers=2: <lambda> cannot be made in another",
+        ),
         ("selectmdp/Circle-v0", {"captors": 3}, "captors=3: circle has no such option"),
     ],
 )
@@ -232,29 +236,14 @@ def test_what_cannot_be_trained_in_is_refused_and_nothing_is_left_open(
     assert not (tmp_path / "run").exists()
 
 
-def test_an_observation_that_does_not_fit_the_action_space_is_told() -> None:
-    counter = Counter()
-    seen = {name: part[None] for name, part in counter._seen().items()}
-    counter.close()
-    assert observed(seen, SPEC).legal.dtype == bool
-    with pytest.raises(
-        SelectError, match="observation has no 'legal': it must be a dict with items"
-    ):
-        observed({name: part for name, part in seen.items() if name != "legal"}, SPEC)
-    with pytest.raises(SelectError, match="observation has no 'items'"):
-        observed(seen["items"], SPEC)
-    with pytest.raises(
-        SelectError, match=r"items of shape \(5, 1\): by its action space.*\(4, 1\)"
-    ):
-        observed({**seen, "items": np.zeros((1, 5, 1))}, SPEC)
-
-
-def test_an_environment_that_breaks_on_the_way_is_closed(tmp_path: Path) -> None:
+def test_an_environment_that_breaks_on_the_way_is_named_and_closed(tmp_path: Path) -> None:
     class Breaks(Counter):
         def step(self, action: Any) -> Any:
             if self.episodes == 2:
                 raise RuntimeError("out of order")
             return super().step(action)
 
-    with pytest.raises(RuntimeError, match="out of order"):
+    place = r"environment 0, step 1 of the episode with seed \d+, "
+    said = r"raised RuntimeError: out of order \(test_host.py, line \d+\)"
+    with pytest.raises(WorldFault, match=place + said):
         sm.train(Breaks, out=tmp_path / "run", **{**HOST, "settings": SIDE_BY_SIDE})

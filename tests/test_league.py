@@ -10,7 +10,9 @@ import pytest
 
 import selectmdp as sm
 from selectmdp import iterative
-from selectmdp.envs.league import League, LeagueDraws, LeagueState, _homes
+from selectmdp.envs.league import League, LeagueDraws, LeagueState
+from selectmdp.envs.league_rules import homes
+from selectmdp.scene import Box, Label
 from selectmdp.spec import SelectError
 from selectmdp.types import Action
 
@@ -26,6 +28,8 @@ def squad(**changes: Any) -> LeagueState:
         out=jnp.zeros(6, jnp.int32),
         opponents=jnp.full((8, 2), 0.5),
         match=jnp.zeros((), jnp.int32),
+        score=jnp.zeros(2, jnp.int32),
+        points=jnp.zeros(()),
     )
     return state._replace(**changes)
 
@@ -44,7 +48,9 @@ def lineup(*pairs: tuple[int, int]) -> Action:
 
 def by_hand(world: League, state: Any, action: Action, drawn: Any) -> tuple[dict[str, Any], float]:
     """A match in loops."""
-    skills, form, fatigue, out, opponents, match = (np.array(part, np.float64) for part in state)
+    skills, form, fatigue, out, opponents, match, _, earned = (
+        np.array(part, np.float64) for part in state
+    )
     sides = []
     for weights in ((0.0, 0.2, 0.8, 1.6), (1.6, 0.9, 0.5, 0.0)):
         total, whole = 0.0, 0.0
@@ -69,6 +75,7 @@ def by_hand(world: League, state: Any, action: Action, drawn: Any) -> tuple[dict
     points = 3.0 if goals[0] > goals[1] else 1.0 if goals[0] == goals[1] else 0.0
     plays = dict(zip(action.items.tolist(), action.commands.tolist(), strict=True))
     after: dict[str, Any] = {"form": [], "fatigue": [], "out": []}
+    after |= {"score": goals, "points": earned + points}
     for player in range(len(form)):
         tired = fatigue[player] - 0.28
         still_out = max(out[player] - 1, 0)
@@ -156,13 +163,13 @@ def test_every_line_up_is_the_formation(policy: str) -> None:
     assert len(set(action.items.tolist())) == 11
 
 
-def test_greedy_spares_the_tired_and_the_best_eleven_play_always() -> None:
+def test_greedy_spares_the_tired_and_the_same_eleven_play_always() -> None:
     world = League()
     state = world.reset(jax.random.key(2))
-    first = world.best_eleven(jax.random.key(0), state, world.observe(state))
+    first = world.same_eleven(jax.random.key(0), state, world.observe(state))
     played = np.isin(np.arange(25), first.items)
     tired = state._replace(fatigue=jnp.asarray(played * 1.0))
-    again = world.best_eleven(jax.random.key(0), tired, world.observe(tired))
+    again = world.same_eleven(jax.random.key(0), tired, world.observe(tired))
     assert sorted(again.items.tolist()) == sorted(first.items.tolist())
     spared = world.greedy(jax.random.key(0), tired)
     assert len(set(spared.items.tolist()) & set(first.items.tolist())) < 8
@@ -177,15 +184,22 @@ def test_with_too_few_fit_players_places_stay_empty() -> None:
 
 
 def test_a_squad_of_25_is_at_home_in_shares() -> None:
-    assert np.bincount(_homes(25)).tolist() == [3, 8, 8, 6]
+    assert np.bincount(homes(25)).tolist() == [3, 8, 8, 6]
 
 
 def test_rotation_pays_over_a_season() -> None:
     world = League()
-    fixed = sm.evaluate(world, world.best_eleven, episodes=100).mean_reward
+
+    def resting(key: Any, state: LeagueState, observation: Any) -> Action:
+        """Who is tired rests, whatever it costs today."""
+        return world._eleven(state, world._today(state) - state.fatigue[:, None])
+
+    fixed = sm.evaluate(world, world.same_eleven, episodes=100).mean_reward
     fresh = sm.evaluate(world, "greedy", episodes=100).mean_reward
+    rested = sm.evaluate(world, resting, episodes=100).mean_reward
     blind = sm.evaluate(world, "random", episodes=100).mean_reward
     assert blind + 0.3 < fixed < fresh - 0.1
+    assert 38 * fresh + 5 < 38 * rested == pytest.approx(60, abs=2)  # as the tutorial says
 
 
 @pytest.mark.parametrize("formation", [(1, 4, 4), (0, 0, 0, 0), (1, 4, -1, 2), "4-4-2"])
@@ -206,3 +220,31 @@ def test_the_picture_shows_every_player_once() -> None:
     shown = [shape.item for shape in scene.shapes if shape.item is not None]
     assert sorted(shown) == list(range(25))
     assert scene.caption == "match 1 of 38"
+
+
+def test_the_picture_tells_the_last_score_the_points_and_who_is_hurt() -> None:
+    state = squad(match=jnp.asarray(3), score=jnp.asarray([2, 1]), points=jnp.asarray(7.0))
+    state = state._replace(out=jnp.asarray([0, 4, 0, 0, 0, 0]))
+    scene = SMALL.draw(state)
+    assert scene.caption == "match 4 of 5 · last 2 : 1 · 7 points"
+    words = [shape.text for shape in scene.shapes if isinstance(shape, Label)]
+    assert [word for word in words if "+" in word] == ["+4"]
+    assert {"next", "in 1", "in 2"} <= set(words)
+
+
+def test_a_tired_player_has_a_shorter_bar() -> None:
+    def bars(fatigue: float) -> list[float]:
+        scene = SMALL.draw(squad(fatigue=jnp.full(6, fatigue)))
+        found = [shape for shape in scene.shapes if isinstance(shape, Box)]
+        return [bar.width for bar in found if bar.height == 1.2]
+
+    assert bars(0.0) == [5.0] * 6
+    assert bars(0.7) == pytest.approx([1.5] * 6)
+
+
+@pytest.mark.parametrize("num_items", [11, 25, 120])
+def test_no_two_players_sit_on_one_seat(num_items: int) -> None:
+    world = League(num_items=num_items)
+    scene = world.draw(world.reset(jax.random.key(0)))
+    seats = {(shape.x, shape.y) for shape in scene.shapes if shape.item is not None}
+    assert len(seats) == num_items

@@ -4,6 +4,7 @@ import errno
 import io
 import os
 import struct
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -156,6 +157,17 @@ def test_tensorboard_is_told_from_which_step_a_resumed_run_counts(tmp_path: Path
     starts = [event.step for event in events(tmp_path) if event.session_log.status == 1]
     assert starts == [101]
     assert [step for step, _, _ in scalars(tmp_path)] == [100, 200, 150]
+
+
+def test_a_clock_that_was_set_back_leaves_the_events_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for now in (2_000_000_000.0, 1_000_000_000.0, 1_500_000_000.0):
+        monkeypatch.setattr(time, "time", lambda now=now: now)
+        RunLog(tmp_path, resume_step=None).close()
+    names = sorted(path.name for path in (tmp_path / "tensorboard").iterdir())
+    assert [name[20:30] for name in names] == ["2000000000"] * 3
+    assert [name[-4:] for name in names] == ["0000", "0001", "0002"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full disk")

@@ -29,15 +29,20 @@ VALUES = [  # after one pick, after two, and of the next observation: three item
 ALL = np.ones((3, 3, 2), bool)
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 
-targets = jit(td.targets, static_argnums=0)
+targets = jit(td.targets, static_argnums=(0, 5))
 expanded = jit(iterative.expand)
 
 
 def learned(
-    rule: Rule, items: Any, reward: float = 2.0, discount: float = 0.5, legal: Any = ALL
+    rule: Rule,
+    items: Any,
+    reward: float = 2.0,
+    discount: float = 0.5,
+    legal: Any = ALL,
+    allow_pass: bool = False,
 ) -> list[float]:
     following = Following(np.array(VALUES, np.float32), legal)
-    return targets(rule, np.array(items), reward, discount, following).tolist()
+    return targets(rule, np.array(items), reward, discount, following, allow_pass).tolist()
 
 
 def without(*pairs: tuple[int, int, int]) -> Any:
@@ -56,12 +61,26 @@ def test_only_legal_pairs_are_looked_at() -> None:
     assert learned(BEST, [0, 1, 2], legal=legal) == [5.0, 2.0, 2.0 + 0.5 * 40.0]
 
 
-def test_where_nothing_is_legal_next_the_worth_is_0() -> None:
+def test_where_nothing_is_legal_next_what_the_last_pick_is_worth_is_not_known() -> None:
     legal = ALL.copy()
     legal[2] = False
-    assert learned(BEST, [0, 1, 2], legal=legal) == [9.0, 7.0, 2.0]
-    assert learned(ALGORITHMS["rsq"].rule, [0, 1, 2], legal=legal)[2] == 2.0
+    for name in ("isq-i", "rsq"):
+        target = learned(ALGORITHMS[name].rule, [0, 1, 2], legal=legal)
+        assert np.isnan(target).tolist() == [False, False, True]
+    assert learned(BEST, [0, 1, 2], legal=legal, discount=0.0) == [9.0, 7.0, 2.0]
+    assert learned(ALGORITHMS["myopic"].rule, [0, 1, 2], legal=legal)[2] == 2.0
+
+
+def test_an_item_that_nobody_can_pick_any_more_has_no_future_of_its_own() -> None:
+    legal = ALL.copy()
+    legal[2] = False
     assert learned(ALGORITHMS["idqn"].rule, [0, 1, 2], legal=legal) == [2.0, 2.0, 2.0]
+
+
+def test_a_pass_ends_the_picks_and_looks_at_the_next_observation() -> None:
+    assert learned(BEST, [0, -1, -1], allow_pass=True)[:2] == [9.0, 32.0]
+    assert learned(BEST, [-1, -1, -1], allow_pass=True)[0] == 32.0
+    assert learned(BEST, [0, 1, 2], allow_pass=True) == [9.0, 7.0, 32.0]
 
 
 def test_a_terminal_has_no_future() -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from selectmdp.check import check_select_env
-from selectmdp.evaluation import evaluate
 from selectmdp.iterative import random_action
 from selectmdp.spec import SelectError
 from selectmdp.theory import (
@@ -27,6 +26,7 @@ from selectmdp.theory import (
     tabulate,
 )
 from selectmdp.types import Action
+from selectmdp.worlds import evaluate
 
 NO = -np.inf
 

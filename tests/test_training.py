@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -269,11 +269,39 @@ def test_two_processes_do_not_train_in_one_folder(whole: Path, tmp_path: Path) -
     shutil.copytree(whole, tmp_path / "run")
     with (
         runs.alone_in(tmp_path / "run"),
-        pytest.raises(SelectError, match="another process is training here"),
+        pytest.raises(SelectError, match=f"process {os.getpid()} is training here"),
     ):
         sm.train(None, out=tmp_path / "run", resume=True)
     with runs.alone_in(tmp_path / "run"):
         pass  # the lock went with its holder
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"71 elsewhere\n", "process 71 on 'elsewhere'"), (b"", "another"), (b"\xff", "another")],
+)
+def test_whoever_holds_a_folder_is_told_as_far_as_known(
+    tmp_path: Path, content: bytes, said: str
+) -> None:
+    with runs.alone_in(tmp_path):
+        (tmp_path / ".process").write_bytes(content)
+        with (
+            pytest.raises(SelectError, match=f"{said}.* is training here"),
+            runs.alone_in(tmp_path),
+        ):
+            pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_killed_before_it_had_a_config_leaves_a_folder_that_can_be_used(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / ".process").write_text("71 here\n")
+    (tmp_path / ".config.json.0123456789ab.tmp").write_text('{"conf')
+    runs.check_empty(tmp_path)
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(SelectError, match="exists and is not empty"):
+        runs.check_empty(tmp_path)
 
 
 def test_steps_and_minutes_together_are_refused(tmp_path: Path) -> None:
@@ -347,10 +375,23 @@ def test_a_damaged_newest_checkpoint_is_passed_over_with_a_word(
 
 def test_a_checkpoint_of_another_run_is_not_taken_for_this_one(whole: Path, tmp_path: Path) -> None:
     shutil.copytree(whole, tmp_path / "mixed")
-    path = tmp_path / "mixed" / "config.json"
-    path.write_text(path.read_text().replace('"seed": 0', '"seed": 7'))
+    config, spec = runs.config_of(whole)
+    runs.create(tmp_path / "mixed", replace(config, seed=7), spec)
     with pytest.raises(CheckpointError, match=f"{tiny.LAST} is of another run: move it away"):
         sm.train(None, out=tmp_path / "mixed", resume=True)
+
+
+def test_a_config_that_was_changed_by_hand_is_refused_and_one_without_a_hash_is_not(
+    whole: Path, tmp_path: Path
+) -> None:
+    content = json.loads((whole / "config.json").read_text())
+    path = tmp_path / "config.json"
+    path.write_text((whole / "config.json").read_text().replace('"seed": 0', '"seed": 7'))
+    with pytest.raises(SelectError, match="its SHA-256 is not the one in it"):
+        runs.config_of(tmp_path)
+    del content["sha256"]  # as runs had it before
+    path.write_text(json.dumps(content))
+    assert runs.config_of(tmp_path) == runs.config_of(whole)
 
 
 def test_a_run_that_ended_before_its_first_checkpoint_begins_anew(
@@ -466,7 +507,7 @@ def test_without_a_run_there_is_nothing_to_resume(out: str | None) -> None:
 @pytest.mark.parametrize(
     ("task", "changes", "said"),
     [
-        ("chess", {}, "task 'chess' is none of circle, predator-prey, league, and no Gymnasium id"),
+        ("chess", {}, "task 'chess' is none of circle, predator-prey, league, no Gymnasium id"),
         ("", {}, "task '' is none of circle"),
         (None, {}, "which task? One of circle, predator-prey, league"),
         (3, {}, "task=3: give a name, a world, or a function that makes one"),
@@ -660,7 +701,7 @@ def test_a_policy_that_needs_its_world_asks_for_it(tmp_path: Path) -> None:
     picks = sm.load(tmp_path / "best", env=shelf).select(items)
     assert picks.items.tolist() == learned.select(items).items.tolist()
     assert sum(picks.commands) <= 1  # only one may be sold in a step
-    with pytest.raises(SelectError, match="the run's world 'Shelf' has no name here"):
+    with pytest.raises(SelectError, match="the run's world 'Shelf' is code of its own"):
         runs.world_of(sm.load(tmp_path / "best", env=shelf), {})
 
 

@@ -29,11 +29,16 @@ def describe(env: Any) -> Mapping[str, Any]:
     return {
         "dynamics": getattr(env, "dynamics", None),
         "unit": getattr(env, "unit", "reward"),
-        "num_items": env.spec.num_items,
+        "num_items": getattr(env, "item_range", None) or env.spec.num_items,
         "num_context": env.spec.num_context,
         "num_select": env.spec.num_select,
         "num_commands": env.spec.num_commands,
     }
+
+
+def told_items(num_items: Any) -> str:
+    """N for people: a number, or a range as `--num-items` takes it."""
+    return ":".join(map(str, num_items)) if isinstance(num_items, tuple | list) else str(num_items)
 
 
 def names() -> list[str]:

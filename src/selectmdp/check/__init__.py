@@ -4,13 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 from selectmdp.check.gym_probe import GymProbe
-from selectmdp.check.loading import load_factory, made
+from selectmdp.check.numpy_probe import NumpyProbe
 from selectmdp.check.probe import JaxProbe
 from selectmdp.check.report import CheckReport, CheckResult, walk
-from selectmdp.check.tables import GYM_CHECKS, JAX_CHECKS
+from selectmdp.check.tables import GYM_CHECKS, JAX_CHECKS, NUMPY_CHECKS
+from selectmdp.envs.base import is_numpy
+from selectmdp.factories import made, makes
 from selectmdp.spec import SelectError, check_count, check_seed
 
-__all__ = ["CheckReport", "CheckResult", "check_select_env", "load_factory"]
+__all__ = ["CheckReport", "CheckResult", "check_select_env"]
 
 
 def check_select_env(
@@ -20,17 +22,24 @@ def check_select_env(
     steps: int = 20,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> CheckReport:
-    """Check a JAX `SelectEnv` or a Gymnasium environment whose action space is a `SelectSpace`.
+    """Check a world: a JAX `SelectEnv`, a NumPy class, an adapted Gymnasium environment, or one
+    whose action space is a `SelectSpace`.
 
-    A class or a function without arguments is called first. A Gymnasium environment is reset and
+    A class or a function without arguments is called first. A host environment is reset and
     played; whoever made it closes it. What fails is in the report: only bad arguments raise.
     """
     seed, steps = check_seed(seed), check_count("steps", steps)
     if steps < 1:
         raise SelectError(f"steps={steps}: must be at least 1")
-    env = made(env)
-    if hasattr(env, "action_space") or hasattr(env, "unwrapped"):
-        results = walk(GYM_CHECKS, GymProbe(env, seed, steps), progress)
+
+    def make() -> Any:
+        return made(env, getattr(env, "__qualname__", type(env).__name__), {})
+
+    first = make() if makes(env) else env
+    if hasattr(first, "action_space") or hasattr(first, "unwrapped"):
+        results = walk(GYM_CHECKS, GymProbe(first, seed, steps), progress)
+    elif is_numpy(first):
+        results = walk(NUMPY_CHECKS, NumpyProbe(make, first, seed, steps), progress)
     else:
-        results = walk(JAX_CHECKS, JaxProbe(env, seed, steps), progress)
-    return CheckReport(subject=type(getattr(env, "unwrapped", env)).__name__, results=results)
+        results = walk(JAX_CHECKS, JaxProbe(first, seed, steps), progress)
+    return CheckReport(subject=type(getattr(first, "unwrapped", first)).__name__, results=results)

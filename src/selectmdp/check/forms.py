@@ -11,8 +11,9 @@ import jax
 import jax.numpy as jnp
 
 from selectmdp.check.probe import JaxProbe
-from selectmdp.check.report import Wrong, told
+from selectmdp.check.report import Wrong
 from selectmdp.envs.base import offers
+from selectmdp.factories import told
 from selectmdp.spec import SelectError, Spec, check_count
 from selectmdp.types import Observation, expected_shapes
 

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from selectmdp.check.gym_probe import GymProbe, Step, open_pairs
-from selectmdp.check.report import NotChecked, Wrong, told
+from selectmdp.check.report import NotChecked, Wrong
+from selectmdp.factories import told
 from selectmdp.interop.spaces import SelectSpace
 from selectmdp.types import expected_shapes
 

@@ -70,7 +70,8 @@ class JaxProbe:
         """The keys of resets and steps, and what decides between legal pairs."""
         spec = self.env.spec
         reset_keys, step_keys = jax.random.split(jax.random.key(seed), (2, self.steps))
-        shape = (self.steps, spec.num_select, spec.num_items, spec.num_commands)
+        rows = spec.num_items + spec.allow_pass
+        shape = (self.steps, spec.num_select, rows, spec.num_commands)
         noise = np.random.default_rng(self.seed).random(shape, np.float32)
         return reset_keys, step_keys, jnp.asarray(noise)
 
@@ -102,10 +103,10 @@ class JaxProbe:
         start = (jax.tree.map(lambda leaf: leaf[0], fresh), jnp.zeros((), jnp.int32))
         return jax.lax.scan(one, start, (step_keys, noise, fresh))[1]
 
-    def _picks(self, observation: Observation, noise: Float[Array, "K N C"]) -> Action:
+    def _picks(self, observation: Observation, noise: Float[Array, "K rows C"]) -> Action:
         def chooser(key: Any, observation: Any, selection: Selection, mask: Any) -> Any:
             return *best_pair(noise[selection.phase], mask), None
 
-        legal_after = offers(self.env, "legal_after")
+        rules = offers(self.env, "legal_after"), self.env.spec.allow_pass
         # `unroll` splits a key for its chooser; this one has its noise already.
-        return unroll(self.key, observation, chooser, noise.shape[0], legal_after)[0]
+        return unroll(self.key, observation, chooser, noise.shape[0], *rules)[0]

@@ -6,7 +6,8 @@ import numpy as np
 
 from selectmdp.check.gym_env import same
 from selectmdp.check.gym_probe import GymProbe, Picks, open_pairs
-from selectmdp.check.report import NotChecked, Wrong, told
+from selectmdp.check.report import NotChecked, Wrong
+from selectmdp.factories import told
 
 MEND = "call selectmdp.interop.spaces.check_action at the start of step"
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from selectmdp.factories import told
 from selectmdp.spec import SelectError
 
 Status = Literal["pass", "fail", "not checked"]
@@ -93,12 +94,6 @@ def walk(
         else:
             results[check.name] = _verdict(check, probe)
     return tuple(results.values())
-
-
-def told(error: BaseException) -> str:
-    """An exception in one line: its kind and the first line of what it says."""
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 def close(got: Any, want: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from selectmdp.check import forms, gym_env, played, refusals, symmetry
+from selectmdp.check import forms, gym_env, numpy_env, played, refusals, symmetry
 from selectmdp.check.gym_probe import GymProbe
 from selectmdp.check.probe import JaxProbe
 from selectmdp.check.report import Check
@@ -80,4 +80,20 @@ GYM_CHECKS = (
     ),
     Check("permutation", gym_env.permutation),
     Check("time limit", gym_env.time_limit, _PLAYED),
+)
+
+_SHOWN = ("protocol", "steps")
+
+NUMPY_CHECKS = (
+    Check("protocol", numpy_env.protocol),
+    Check("reset", numpy_env.reset_form, ("protocol",)),
+    Check("legal_after", numpy_env.legal_after, ("reset",)),
+    Check("steps", numpy_env.step_form, ("reset", "legal_after")),
+    Check("command names", numpy_env.command_names, ("protocol",)),
+    Check("seeds", numpy_env.seeds, _SHOWN),
+    Check("copies", numpy_env.copies, (*_SHOWN, "seeds")),
+    Check("legal mask", numpy_env.legal_mask, _SHOWN),
+    Check("partial reward", numpy_env.partial_reward, (*_SHOWN, "seeds")),
+    Check("greedy", numpy_env.greedy, _SHOWN),
+    Check("time limit", numpy_env.time_limit, _SHOWN),
 )

@@ -5,6 +5,7 @@ What only some environments know they may offer beside it; `offers` asks. Everyt
 - `time_limit: int`: steps of an episode; its end is a truncation, never a terminal;
 - `command_names: tuple[str, ...]`: what the C commands are called;
 - `unit: str`, `dynamics: str`: what a reward counts, and under which rules it was earned;
+- `item_range: tuple[int, int]`: least and most items of an episode, where that is drawn;
 - `partial_reward(key, state, action) -> [K]`: the reward had only the first 1 … K picks been made,
   under the same random draws as `step` with the same key;
 - `legal_after(observation, chosen, command) -> [N, C]`: which pairs stay legal after some picks,
@@ -16,14 +17,16 @@ What only some environments know they may offer beside it; `offers` asks. Everyt
 - `greedy(key, state) -> Action`: a heuristic to compare a policy with.
 """
 
+import inspect
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Int, Key
 
-from selectmdp.spec import SelectError, Spec
+from selectmdp import draws
+from selectmdp.spec import SelectError, Spec, check_count
 from selectmdp.types import Action, Observation
 
 State = Any
@@ -57,6 +60,23 @@ def offers(env: object, name: str) -> Any:
     return getattr(env, name, None)
 
 
+def is_jax(env: object) -> bool:
+    """Whether this is a world in JAX, whose step takes key, state and action."""
+    return isinstance(offers(env, "spec"), Spec) and not is_numpy(env)
+
+
+def is_numpy(env: object) -> bool:
+    """Whether this is a world in plain Python: its step takes the action alone."""
+    step = offers(env, "step")
+    if isinstance(env, type) or not callable(step):
+        return False
+    try:
+        inspect.signature(step).bind("key", "state", "action")
+    except TypeError:
+        return True
+    return False
+
+
 def everything_legal(
     items: Float[Array, "N F"], context: Float[Array, "U G"], num_commands: int
 ) -> Observation:
@@ -69,6 +89,40 @@ def everything_legal(
         context_present=jnp.ones(num_context, bool),
         legal=jnp.ones((num_items, num_commands), bool),
     )
+
+
+def some_present(
+    items: Float[Array, "N F"],
+    context: Float[Array, "U G"],
+    num_commands: int,
+    present: Bool[Array, " N"],
+) -> Observation:
+    """An observation in which some items are padding, which shows 0, and all else is legal."""
+    seen = everything_legal(jnp.where(present[:, None], items, 0.0), context, num_commands)
+    return seen._replace(present=present, legal=seen.legal & present[:, None])
+
+
+def check_range(num_items: object, num_select: int) -> tuple[int, int]:
+    """The least and the most items of an episode: one number, or a range (least, most)."""
+    if not isinstance(num_items, tuple | list):
+        least = most = check_count("num_items", num_items)
+        return least, most
+    if len(num_items) != 2:
+        raise SelectError(f"num_items={num_items!r}: give one number, or two, the least and most")
+    least, most = (check_count("num_items", count) for count in num_items)
+    if not num_select <= least <= most:
+        raise SelectError(
+            f"num_items={tuple(num_items)}: an episode has at least num_select={num_select} items, "
+            "and the second number is not less than the first"
+        )
+    return least, most
+
+
+def drawn_present(key: Key[Array, ""], item_range: tuple[int, int]) -> Bool[Array, " N"]:
+    """A number of items in this range, each as likely: they are the first, the rest is padding."""
+    least, most = item_range
+    count = least + jnp.floor(draws.uniform(key, ()) * (most - least + 1)).astype(jnp.int32)
+    return jnp.arange(most) < count
 
 
 def picks_of(action: Action | None) -> list[tuple[int, int]]:

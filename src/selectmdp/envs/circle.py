@@ -16,9 +16,12 @@ from selectmdp import draws
 from selectmdp.envs.base import (
     DIRECTIONS,
     check_commands,
+    check_range,
     directions,
+    drawn_present,
     everything_legal,
     picks_of,
+    some_present,
 )
 from selectmdp.envs.circle_rules import RULES, CircleRules, Dynamics, overlaps
 from selectmdp.envs.drawing import draw_circles
@@ -34,6 +37,8 @@ class CircleState(NamedTuple):
 
     items: Float[Array, "N 3"]
     context: Float[Array, "U 3"]
+    present: Bool[Array, " N"] | None = None
+    """Which circles the episode has, where their number is drawn; None: all."""
 
 
 class CircleDraws(NamedTuple):
@@ -51,8 +56,8 @@ class CircleDraws(NamedTuple):
 class Circle:
     """N selectable and U unselectable circles in a unit square; reward in area."""
 
-    num_items: int = 50
-    """N, the selectable circles."""
+    num_items: int | tuple[int, int] = 50
+    """N, the selectable circles; a range (least, most): each episode draws its own number."""
     num_context: int = 0
     """U, the unselectable circles."""
     num_select: int = 6
@@ -79,7 +84,9 @@ class Circle:
             raise SelectError("dynamics='custom' needs rules: give rules=CircleRules(…)")
         if check_count("time_limit", self.time_limit) < 1:
             raise SelectError(f"time_limit={self.time_limit}: must be at least 1")
-        spec = Spec(self.num_items, 3, self.num_context, 3, self.num_select, len(commands))
+        least, most = check_range(self.num_items, self.num_select)
+        spec = Spec(most, 3, self.num_context, 3, self.num_select, len(commands))
+        object.__setattr__(self, "num_items", most if least == most else (least, most))
         object.__setattr__(self, "commands", commands)
         rules = self.rules or RULES[self.dynamics]
         if rules != RULES.get(self.dynamics):  # a reported number must not misname its rules
@@ -91,12 +98,19 @@ class Circle:
     def command_names(self) -> tuple[str, ...]:
         return self.commands
 
+    @property
+    def item_range(self) -> tuple[int, int] | None:
+        return self.num_items if isinstance(self.num_items, tuple) else None
+
     def reset(self, key: Key[Array, ""]) -> CircleState:
         item_key, context_key = jax.random.split(key)
-        return CircleState(
-            items=self._scattered(item_key, self.num_items),
+        state = CircleState(
+            items=self._scattered(item_key, self.spec.num_items),
             context=self._scattered(context_key, self.num_context),
         )
+        if self.item_range is None:
+            return state
+        return state._replace(present=drawn_present(jax.random.fold_in(key, 2), self.item_range))
 
     def step(
         self, key: Key[Array, ""], state: CircleState, action: Action
@@ -105,11 +119,14 @@ class Circle:
         return state, reward, jnp.ones(())
 
     def observe(self, state: CircleState) -> Observation:
-        return everything_legal(state.items, state.context, len(self.commands))
+        seen = state.items, state.context, len(self.commands)
+        return (
+            everything_legal(*seen) if state.present is None else some_present(*seen, state.present)
+        )
 
     def draws(self, key: Key[Array, ""]) -> CircleDraws:
         """The chance of one step."""
-        n, u = self.num_items, self.num_context
+        n, u = self.spec.num_items, self.num_context
         return CircleDraws(*draws.uniforms(key, (n, 3), (n,), (u, 3), (u,), (n, 3), (u, 3)))
 
     def advance(
@@ -120,10 +137,10 @@ class Circle:
         items = self._moved(items, action)
         contacts = self._contacts(items, context, action)
         reward = contacts.rewards(contacts.pairs.any(axis=1)).sum()
-        selected, struck = picked(action, self.num_items), contacts.context.any(axis=0)
+        selected, struck = picked(action, self.spec.num_items), contacts.context.any(axis=0)
         items = jnp.where(selected[:, None], self._new(chance.item_replacement), items)
         context = jnp.where(struck[:, None], self._new(chance.context_replacement), context)
-        return CircleState(self._clipped(items), self._clipped(context)), reward
+        return CircleState(self._clipped(items), self._clipped(context), state.present), reward
 
     def partial_reward(
         self, key: Key[Array, ""], state: CircleState, action: Action
@@ -149,7 +166,8 @@ class Circle:
 
     def permute(self, state: CircleState, order: Int[Array, " N"]) -> CircleState:
         """The same circles in another order."""
-        return state._replace(items=state.items[order])
+        present = None if state.present is None else state.present[order]
+        return state._replace(items=state.items[order], present=present)
 
     def greedy(self, key: Key[Array, ""], state: CircleState) -> Action:
         """Pick after pick the circle and command that should add most to the step's reward.
@@ -160,11 +178,12 @@ class Circle:
         """
         del key
         ends = state.items[:, None, :2] + self._rules.reach * directions(self.commands)[None]
-        radius = state.items[:, 2] + self._mean_growth()
+        radius = state.items[:, 2] + self._mean_growth(state)
         radius = jnp.where(radius >= self._rules.radius_max, self._full_radius(), radius)
         radii = jnp.broadcast_to(radius[:, None, None], (*ends.shape[:2], 1))
         discs = jnp.concatenate([ends, radii], axis=2)
-        return greedy_discs(discs, self._context_ahead(state.context), self.num_select)
+        context = self._context_ahead(state.context)
+        return greedy_discs(discs, context, self.num_select, state.present)
 
     def draw(self, state: CircleState, action: Action | None = None) -> Scene:
         """The circles, and the picks about to be made."""
@@ -174,6 +193,7 @@ class Circle:
             picks_of(action),
             self.commands,
             self._rules.reach,
+            present=None if state.present is None else np.asarray(state.present),
         )
 
     @property
@@ -185,12 +205,15 @@ class Circle:
         unit = draws.uniform(key, (count, 3))
         return (unit - jnp.asarray([[0.5, 0.5, 0]])) * jnp.asarray([[1, 1, self._rules.radius_max]])
 
-    def _growth_scale(self) -> float:
+    def _growth_scale(self, state: CircleState) -> float | Float[Array, ""]:
         share = self._rules.growth_share
-        return 1.0 if share is None else share * self.num_select / self.num_items
+        if share is None:
+            return 1.0
+        count = self.spec.num_items if state.present is None else state.present.sum()
+        return share * self.num_select / count
 
-    def _mean_growth(self) -> float:
-        return self._growth_scale() * (self._rules.growth_low + self._rules.growth_high) / 2
+    def _mean_growth(self, state: CircleState) -> float | Float[Array, ""]:
+        return self._growth_scale(state) * (self._rules.growth_low + self._rules.growth_high) / 2
 
     def _full_radius(self) -> float:
         return self._rules.radius_restart if self._rules.restarts else self._rules.radius_max
@@ -198,7 +221,7 @@ class Circle:
     def _grown(
         self, state: CircleState, chance: CircleDraws
     ) -> tuple[Float[Array, "N 3"], Float[Array, "U 3"]]:
-        rules, scale = self._rules, self._growth_scale()
+        rules, scale = self._rules, self._growth_scale(state)
         amount = jnp.asarray([[rules.noise, rules.noise, rules.radius_noise]])
         items = state.items + (2 * chance.item_noise - 1) * amount
         context = state.context + (2 * chance.context_noise - 1) * amount
@@ -213,8 +236,9 @@ class Circle:
         )
 
     def _moved(self, items: Float[Array, "N 3"], action: Action) -> Float[Array, "N 3"]:
-        steps = directions(self.commands)[command_of_item(action, self.num_items)]
-        steps = jnp.where(picked(action, self.num_items)[:, None], steps, 0)
+        num_items = self.spec.num_items
+        steps = directions(self.commands)[command_of_item(action, num_items)]
+        steps = jnp.where(picked(action, num_items)[:, None], steps, 0)
         return items.at[:, :2].add(self._rules.reach * steps)
 
     def _contacts(

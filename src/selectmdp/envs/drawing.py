@@ -8,7 +8,7 @@ is dashed or a diamond.
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from selectmdp.envs.base import DIRECTIONS, check_commands
 from selectmdp.scene import REFERENCE, Arrow, Box, Disc, Label, Scene, Shape
@@ -34,17 +34,19 @@ def draw_circles(
     commands: tuple[str, ...],
     reach: float,
     caption: str = "",
+    present: Bool[np.ndarray, " N"] | None = None,
 ) -> Scene:
     """Circle Selection; rows are x, y, radius, and a move command goes as far as `reach`.
 
-    Large circles lie below small ones, picks on top; what is outside the square is faded.
+    Large circles lie below small ones, picks on top; what is outside the square is faded. Of items
+    that are not present nothing is shown.
     """
     items, context = _rows("items", items, 3), _rows("context", context, 3)
     moves = _moves(picked, commands, len(items))
     order = {item: place for place, (item, _) in enumerate(moves, start=1)}
     shapes: list[Shape] = []
     for item in np.argsort(-items[:, 2], kind="stable"):
-        if int(item) not in order:
+        if int(item) not in order and (present is None or present[item]):
             x, y, radius = items[item]
             shapes.append(Disc(x, y, radius, ORANGE_PALE, ORANGE, 0.16, width=1.2, item=int(item)))
     for x, y, radius in context[np.argsort(-context[:, 2], kind="stable")]:

@@ -20,13 +20,16 @@ class _Picked(NamedTuple):
 
 
 def greedy_discs(
-    discs: Float[Array, "N C 3"], context: Float[Array, "U 3"], num_select: int
+    discs: Float[Array, "N C 3"],
+    context: Float[Array, "U 3"],
+    num_select: int,
+    present: Bool[Array, " N"] | None = None,
 ) -> Action:
     """The circle and command that should add most to the step's reward, K times.
 
     `discs` are the circles as they should be after each command. A clash takes from the picks made
     before what they would have earned; so the largest circle that overlaps nothing is picked, and
-    where there is none the one that costs least.
+    where there is none the one that costs least. Unless told which are, all are present.
     """
     num_items = discs.shape[0]
     area = jnp.pi * jnp.square(discs[..., 2])
@@ -48,7 +51,8 @@ def greedy_discs(
         return following, Action(item.astype(jnp.int32), command.astype(jnp.int32))
 
     nowhere = jnp.tile(jnp.asarray([[1e3, 1e3, 0.0]]), (num_select, 1))
-    start = _Picked(jnp.ones(num_items, bool), nowhere, jnp.zeros(num_select))
+    free = jnp.ones(num_items, bool) if present is None else present
+    start = _Picked(free, nowhere, jnp.zeros(num_select))
     _, action = jax.lax.scan(phase, start, jnp.arange(num_select))
     return action
 

@@ -14,31 +14,23 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from selectmdp import draws
+from selectmdp.envs import league_rules
 from selectmdp.envs.base import picks_of
 from selectmdp.envs.league_drawing import draw_team
+from selectmdp.envs.league_rules import (
+    AHEAD,
+    ATTACK,
+    DEFENCE,
+    LOAD,
+    MOST_OUT,
+    POSITIONS,
+    REST,
+    TIRED,
+)
 from selectmdp.iterative import best_pair, command_of_item, picked
 from selectmdp.scene import Scene
 from selectmdp.spec import SelectError, Spec, check_count
 from selectmdp.types import Action, Observation
-
-POSITIONS = ("goalkeeper", "defender", "midfielder", "forward")
-SQUAD = (0.12, 0.32, 0.32, 0.24)
-"""Share of the squad that is at home in each position."""
-ATTACK, DEFENCE = (0.0, 0.2, 0.8, 1.6), (1.6, 0.9, 0.5, 0.0)
-"""How much a player counts, by position."""
-LOAD = (0.12, 0.30, 0.38, 0.32)
-"""How much a match tires, by position."""
-REST = 0.28
-"""Of fatigue, gone in a match not played."""
-TIRED = 0.4
-"""Share of the strength that a player with fatigue 1 lacks."""
-GOALS, MARGIN = 1.3, 2.5
-"""Goals of a side that is as strong as the other; each tenth of strength more is e^0.25 times."""
-MOST_GOALS = 10
-AHEAD = 3
-"""Opponents that are seen: the next and those after."""
-MOST_OUT = 5
-"""Matches that an injury lasts at most."""
 
 
 class LeagueState(NamedTuple):
@@ -52,6 +44,9 @@ class LeagueState(NamedTuple):
     opponents: Float[Array, "M 2"]
     """Attack and defence of each match's opponent."""
     match: Int[Array, ""]
+    score: Int[Array, " 2"]
+    """Goals for and against in the last match."""
+    points: Float[Array, ""]
 
 
 class LeagueDraws(NamedTuple):
@@ -96,12 +91,16 @@ class League:
         shapes = squad, (self.num_items, 4), squad, (matches, 2)
         place, talent, fatigue, opponents = draws.uniforms(key, *shapes)
         return LeagueState(
-            skills=_skills(jnp.asarray(_homes(self.num_items))[draws.order(place)], talent),
+            skills=league_rules.skills(
+                jnp.asarray(league_rules.homes(self.num_items))[draws.order(place)], talent
+            ),
             form=jnp.zeros(self.num_items),
             fatigue=0.3 * fatigue,
             out=jnp.zeros(self.num_items, jnp.int32),
             opponents=0.45 + 0.3 * opponents,
             match=jnp.zeros((), jnp.int32),
+            score=jnp.zeros(2, jnp.int32),
+            points=jnp.zeros(()),
         )
 
     def step(
@@ -143,8 +142,8 @@ class League:
         """The match under given draws, then what it leaves: tired, hurt and rested players."""
         attack, defence = self.strength(state, action)
         theirs = self._opponents(state, 1)[0]
-        scored = _goals(attack - theirs[1], chance.goals[0])
-        conceded = _goals(theirs[0] - defence, chance.goals[1])
+        scored = league_rules.goals(attack - theirs[1], chance.goals[0])
+        conceded = league_rules.goals(theirs[0] - defence, chance.goals[1])
         points = jnp.where(scored > conceded, 3.0, jnp.where(scored == conceded, 1.0, 0.0))
         played = picked(action, self.num_items)
         load = jnp.asarray(LOAD)[command_of_item(action, self.num_items)]
@@ -158,6 +157,8 @@ class League:
             out=jnp.where(hurt, length, jnp.maximum(state.out - 1, 0)),
             opponents=state.opponents,
             match=state.match + 1,
+            score=jnp.stack([scored, conceded]),
+            points=state.points + points,
         ), points
 
     def strength(
@@ -166,11 +167,8 @@ class League:
         """Attack and defence of a line-up, 0 to about 1; a place left empty counts nothing."""
         made = (action.items >= 0).astype(jnp.float32)
         shape = self._today(state)[action.items, action.commands] * made
-        sides = []
-        for weights in (ATTACK, DEFENCE):
-            whole = sum(w * count for w, count in zip(weights, self.formation, strict=True))
-            sides.append((jnp.asarray(weights)[action.commands] * shape).sum() / max(whole, 1e-6))
-        return sides[0], sides[1]
+        attack, defence = self._counts()[:, action.commands] @ shape
+        return attack, defence
 
     def learning_reward(self, reward: Float[Array, ""]) -> Float[Array, ""]:
         """A third of the points."""
@@ -182,26 +180,32 @@ class League:
         return state._replace(**squad)
 
     def greedy(self, key: Key[Array, ""], state: LeagueState) -> Action:
-        """The eleven that are strongest today, tired as they are: it looks no further."""
+        """Always the best eleven: the strongest of today, with no thought of tomorrow."""
         del key
         return self._eleven(state, self._today(state))
 
-    def best_eleven(
+    def same_eleven(
         self, key: Key[Array, ""], state: LeagueState, observation: Observation
     ) -> Action:
-        """Always the best eleven by skill, of those who are fit: a policy to compare with."""
+        """The most skilled of those who are fit, tired or not: a policy to compare with."""
         del key, observation
         return self._eleven(state, state.skills)
 
     def draw(self, state: LeagueState, action: Action | None = None) -> Scene:
-        """The pitch with the line-up, and the bench."""
+        """The pitch with the line-up, the bench, the next opponents, and the season so far."""
+        caption = f"match {int(state.match) + 1} of {self.time_limit}"
+        if state.match > 0:
+            scored, conceded = np.asarray(state.score).tolist()
+            caption += f" · last {scored} : {conceded} · {int(state.points)} points"
         return draw_team(
             np.asarray(state.skills),
             np.asarray(state.fatigue),
             np.asarray(state.out),
+            np.asarray(self._opponents(state, AHEAD)),
             picks_of(action),
             self.formation,
-            f"match {int(state.match) + 1} of {self.time_limit}",
+            ("goal", "back", "middle", "front"),
+            caption,
         )
 
     def _opponents(self, state: LeagueState, count: int) -> Float[Array, "count 2"]:
@@ -214,10 +218,15 @@ class League:
         condition = (1.0 - TIRED * state.fatigue) * (1.0 + 0.1 * state.form)
         return state.skills * condition[:, None]
 
+    def _counts(self) -> Float[Array, "2 4"]:
+        """How much a player counts in attack and in defence; a whole line-up counts 1 in each."""
+        sides = np.asarray([ATTACK, DEFENCE])
+        whole = (sides * np.asarray(self.formation)).sum(axis=1, keepdims=True)
+        return jnp.asarray(sides / np.maximum(whole, 1e-6), jnp.float32)
+
     def _eleven(self, state: LeagueState, strength: Float[Array, "N 4"]) -> Action:
         """Pick after pick the player and position that add most, until the line-up is full."""
-        counts = jnp.asarray(ATTACK) / sum(ATTACK) + jnp.asarray(DEFENCE) / sum(DEFENCE)
-        value = strength * counts[None]
+        value = strength * self._counts().sum(axis=0)[None]
 
         def pick(carry: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Action]:
             free, room = carry
@@ -231,27 +240,3 @@ class League:
 
         start = state.out == 0, jnp.asarray(self.formation)
         return jax.lax.scan(pick, start, None, length=self.spec.num_select)[1]
-
-
-def _homes(num_items: int) -> Int[np.ndarray, " N"]:
-    """The position in which each player is at home, in shares of the squad."""
-    edges = np.cumsum(SQUAD)
-    return np.searchsorted(edges, (np.arange(num_items) + 0.5) / num_items).clip(0, 3)
-
-
-def _skills(home: Int[Array, " N"], talent: Float[Array, "N 4"]) -> Float[Array, "N 4"]:
-    """Best at home, less elsewhere; who keeps the goal does little else, and the reverse."""
-    at_home = jax.nn.one_hot(home, len(POSITIONS)) > 0
-    best = 0.5 + 0.4 * jnp.take_along_axis(talent, home[:, None], axis=1)
-    keeper = (home == 0)[:, None]
-    goal = jnp.arange(len(POSITIONS))[None] == 0
-    elsewhere = jnp.where(keeper | goal, 0.1 + 0.15 * talent, best * (0.4 + 0.45 * talent))
-    return jnp.where(at_home, best, elsewhere)
-
-
-def _goals(margin: Float[Array, ""], number: Float[Array, ""]) -> Int[Array, ""]:
-    """A Poisson draw by its distribution function."""
-    mean = GOALS * jnp.exp(MARGIN * margin)
-    count = jnp.arange(MOST_GOALS)
-    log_chance = count * jnp.log(mean) - mean - jax.lax.lgamma(count + 1.0)
-    return (jnp.cumsum(jnp.exp(log_chance)) <= number).sum()

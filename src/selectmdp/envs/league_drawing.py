@@ -1,4 +1,8 @@
-"""A picture of the league (paper §1): the line-up on the pitch, everybody else on the bench."""
+"""A picture of the league (paper §1): the line-up on the pitch, the others on the bench beside it.
+
+A player's disc is larger the better they are, and has their number; the bar below it is what is
+left of their strength. Who is hurt has a cross and the matches still to miss instead.
+"""
 
 from collections.abc import Sequence
 
@@ -7,47 +11,72 @@ from jaxtyping import Float, Int
 
 from selectmdp.scene import Arrow, Box, Disc, Label, Scene, Shape
 
-GRASS, LINE, BENCH = "#5b9a5b", "#e8f2e8", "#eceae4"
-FRESH, TIRED, HURT, INK, PAPER = (62, 120, 190), (205, 70, 50), "#9a9a9a", "#1e1e1e", "#ffffff"
-WIDTH, PITCH, ROW = 68.0, 80.0, 9.0
-RADIUS = 3.4
-PER_ROW = 9
+GRASS, STRIPE, LINE, BENCH = "#5b9a5b", "#559356", "#e8f2e8", "#eceae4"
+FRESH, TIRED = (70, 160, 80), (205, 60, 45)
+SHIRT, HURT, INK, PAPER, QUIET = "#2f5f9e", "#a8a8a8", "#1e1e1e", "#ffffff", "#6b6b6b"
+ATTACK, DEFENCE = "#c8553d", "#33658a"
+WIDTH, PITCH, BOARD = 68.0, 80.0, 15.0
+COLUMN, SEATS, HEAD = 9.5, 8, 5.0
+"""Of the bench: width of a column, players in one, height of its heading."""
+RADIUS, BAR = 3.5, 5.0
+TRACK = 24.0
+"""Length of an opponent's bar whose strength is 1."""
 
 
 def draw_team(
     skills: Float[np.ndarray, "N 4"],
     fatigue: Float[np.ndarray, " N"],
     out: Int[np.ndarray, " N"],
+    opponents: Float[np.ndarray, "A 2"],
     picked: Sequence[tuple[int, int]],
     formation: tuple[int, ...],
+    positions: tuple[str, ...],
     caption: str,
 ) -> Scene:
-    """Blue is fresh, red is tired, dashed is hurt; larger is better; numbers are the players'."""
-    rows = -(-len(skills) // PER_ROW)
-    bench = ROW * rows + 2
-    shapes: list[Shape] = [
-        Box(WIDTH / 2, PITCH / 2, WIDTH, PITCH, GRASS, LINE, line=2),
+    """Everybody where they are for the next match, and above them whom it is against."""
+    seats, headings = _bench(skills.argmax(axis=1), positions)
+    places = _places(picked, formation)
+    right = WIDTH + 2 + COLUMN * len(headings)
+    shapes: list[Shape] = [*_ground(right), *headings]
+    for player in range(len(skills)):
+        x, y = places.get(player, seats[player])
+        best = float(skills[player].max())
+        shapes += _player(player, x, y, best, float(fatigue[player]), int(out[player]))
+    shapes += _board(opponents)
+    return Scene((-2, -2, right + 2, PITCH + BOARD), tuple(shapes), caption)
+
+
+def _ground(right: float) -> list[Shape]:
+    """The pitch in stripes with its lines, and the bench."""
+    stripes = [
+        Box(WIDTH / 2, PITCH * (2 * row + 0.5) / 8, WIDTH, PITCH / 8, STRIPE) for row in range(4)
+    ]
+    return [
+        Box(WIDTH / 2, PITCH / 2, WIDTH, PITCH, GRASS),
+        *stripes,
+        Box(WIDTH / 2, PITCH / 2, WIDTH, PITCH, outline=LINE, line=2),
         Arrow(0, PITCH / 2, WIDTH, PITCH / 2, LINE, width=1.5, head=0),
         Disc(WIDTH / 2, PITCH / 2, 8, outline=LINE),
         Box(WIDTH / 2, 6, 34, 12, outline=LINE),
         Box(WIDTH / 2, PITCH - 6, 34, 12, outline=LINE),
-        Box(WIDTH / 2, -bench / 2, WIDTH, bench, BENCH),
+        Box((WIDTH + 2 + right) / 2, PITCH / 2, right - WIDTH - 2, PITCH, BENCH),
     ]
-    places = _places(picked, formation)
-    for player in range(len(skills)):
-        row, column = divmod(player, PER_ROW)
-        seat = (column + 0.5) * WIDTH / PER_ROW, -ROW * (row + 0.5) - 1
-        x, y = places.get(player, seat)
-        size = RADIUS * (0.55 + 0.6 * float(skills[player].max()))
-        hurt = bool(out[player] > 0)
-        fill = HURT if hurt else _colour(float(fatigue[player]))
-        shapes.append(
-            Disc(
-                x, y, size, fill, INK, dashed=hurt, width=2 if player in places else 1, item=player
-            )
-        )
-        shapes.append(Label(x, y, str(player + 1), PAPER, size=11, item=None))
-    return Scene((-2, -bench, WIDTH + 2, PITCH + 2), tuple(shapes), caption)
+
+
+def _bench(
+    homes: Int[np.ndarray, " N"], positions: tuple[str, ...]
+) -> tuple[dict[int, tuple[float, float]], list[Shape]]:
+    """A seat for each player in columns by position, and the columns' headings."""
+    seats: dict[int, tuple[float, float]] = {}
+    headings: list[Shape] = []
+    for position, name in enumerate(positions):
+        group = np.flatnonzero(homes == position)
+        for first in range(0, max(len(group), 1), SEATS):
+            x = WIDTH + 2 + COLUMN * (len(headings) + 0.5)
+            headings.append(Label(x, PITCH - HEAD / 2, name, QUIET, size=10))
+            for row, player in enumerate(group[first : first + SEATS]):
+                seats[int(player)] = x, PITCH - HEAD - (row + 0.45) * (PITCH - HEAD) / SEATS
+    return seats, headings
 
 
 def _places(
@@ -62,6 +91,40 @@ def _places(
         places[player] = x, 8 + position * (PITCH - 24) / max(len(formation) - 1, 1)
         filled[position] += 1
     return places
+
+
+def _player(
+    player: int, x: float, y: float, best: float, fatigue: float, out: int
+) -> tuple[Shape, ...]:
+    """A disc with a number on it, which a page may colour by value, and how the player is."""
+    size = RADIUS * (0.55 + 0.55 * best)
+    disc = Disc(x, y, size, HURT if out else SHIRT, INK, dashed=out > 0, width=1, item=player)
+    badge = Disc(x, y, 0.62 * size, PAPER, opacity=0.92)
+    number = Label(x, y, str(player), INK, size=10)
+    below = y - RADIUS - 1.1
+    if out:
+        return disc, badge, number, Label(x, below, f"+{out}", ATTACK, size=10)
+    left = BAR * (1 - min(max(fatigue, 0.0), 1.0))
+    behind = Box(x, below, BAR + 0.5, 1.7, PAPER, INK, line=0.5)
+    full = Box(x - (BAR - left) / 2, below, left, 1.2, _colour(fatigue))
+    return disc, badge, number, behind, full
+
+
+def _board(opponents: Float[np.ndarray, "A 2"]) -> list[Shape]:
+    """The next opponents by attack and defence, the coming match first."""
+    shapes: list[Shape] = []
+    middle = PITCH + BOARD / 2 + 0.3
+    for number, strengths in enumerate(opponents.tolist()):
+        x = 37.0 * number
+        name = "next" if number == 0 else f"in {number}"
+        shapes.append(Label(x + 4, middle, name, INK if number == 0 else QUIET, size=11))
+        sides = zip(strengths, ("attack", "defence"), (ATTACK, DEFENCE), (2.6, -2.6), strict=True)
+        for strength, side, colour, up in sides:
+            shapes.append(Box(x + 9 + TRACK / 2, middle + up, TRACK, 4, BENCH))
+            long = TRACK * min(max(strength, 0.0), 1.0)
+            shapes.append(Box(x + 9 + long / 2, middle + up, long, 4, colour))
+            shapes.append(Label(x + 14, middle + up, side, PAPER, size=9))
+    return shapes
 
 
 def _colour(fatigue: float) -> str:

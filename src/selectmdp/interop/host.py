@@ -1,93 +1,128 @@
-"""Gymnasium environments as worlds to train in: the learner compiled, the environment on the host.
+"""Host environments as worlds to train in: the learner compiled, the environments in workers.
 
-The environment must speak our spaces: `SelectSpace` actions, and observations as a dict with
-`items`, `context`, `present`, `context_present` and `legal`. Copies of it run side by side in one
-vector environment; where an episode ends the next begins in the same step.
+Whatever is no world in JAX comes here: NumPy classes, adapted Gymnasium environments, Gymnasium
+environments that speak our spaces. Copies of it run side by side; where an episode ends the next
+begins in the same step.
 """
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import gymnasium
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
 
+from selectmdp import processes
 from selectmdp.evaluation import ParametricActor
-from selectmdp.interop.copies import Copies
+from selectmdp.interop.adapter import hosted
+from selectmdp.interop.crew import Crew, Source, here
 from selectmdp.interop.host_loop import HostEvaluator, OnHost
 from selectmdp.learners.base import Learner
-from selectmdp.spec import SelectError, Spec
+from selectmdp.machine import cores
+from selectmdp.references import reference
+from selectmdp.settings import Hosting
+from selectmdp.spec import SelectError
 
 
 class HostWorld:
-    """A Gymnasium environment as a world to train in: a registered id, or a function making one."""
+    """A host environment as a world to train in."""
 
-    def __init__(self, task: str | Callable[..., gymnasium.Env[Any, Any]], options: Any) -> None:
-        self.name = task if isinstance(task, str) else getattr(task, "__qualname__", repr(task))
-        self._task, self._options = task, options
-        self._open: list[VectorEnv[Any, Any, Any]] = []
-        with self.opened():
-            self.env = HostEnv(self._copies(1))
+    def __init__(self, source: Source, hosting: Hosting, first: Any = None) -> None:
+        """`first` is one environment, if one was made already."""
+        self.name = source.name
+        self._source, self._hosting = source, hosting
+        self._open: list[Crew] = []
+        self._judging: Crew | None = None
+        first = source.make() if first is None else first
+        try:
+            self.env = HostEnv(hosted(first, source.name))
+        finally:
+            getattr(first, "close", lambda: None)()
+        _workers(source, hosting, 1)  # refuses what cannot be, before anything is begun
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """No environment is left open when training ends."""
+        """No environment, and no process, is left when training ends."""
         try:
             yield
         finally:
+            self._judging = None
             while self._open:
                 self._open.pop().close()
 
     def engine(self, learner: Learner, seed: int) -> OnHost:
-        return OnHost(partial(self._copies, learner.num_envs), self.env, learner, seed)
+        if jax.process_count() > 1:
+            raise SelectError(
+                f"{self.name} in {jax.process_count()} processes: a Gymnasium world trains in one; "
+                f"unset {', '.join(processes.VARIABLES)}"
+            )
+        tells = learner.marginal and self.env.partial_reward
+        return OnHost(partial(self._crew, learner.num_envs, tells), self.env, learner, seed)
 
     def judge(self, act: ParametricActor) -> HostEvaluator:
-        return HostEvaluator(self._copies, self.env, act)
+        return HostEvaluator(self._judges, self.env, act)
 
-    def _copies(self, num_envs: int) -> Copies:
-        self._open.append(self._vector(num_envs))
-        return Copies(self._open[-1])
+    def reference(self, name: str) -> HostEvaluator:
+        if name != "greedy":
+            actor = reference(name, self.env)
+            return self.judge(lambda _, *seen: actor(*seen))
+        if not self.env.greedy:
+            raise SelectError(f"{self.name} offers no greedy(): take 'random'")
+        return HostEvaluator(self._judges, self.env, None)
 
-    def _vector(self, num_envs: int) -> VectorEnv[Any, Any, Any]:
-        task, options = self._task, self._options
-        if isinstance(task, str) and gymnasium.spec(task).vector_entry_point is not None:
-            return gymnasium.make_vec(task, num_envs, **options)
-        return SyncVectorEnv([self._made] * num_envs, autoreset_mode=AutoresetMode.SAME_STEP)
+    def _judges(self, num_envs: int) -> Crew:
+        """Copies for evaluations: all policies play on the same."""
+        if self._judging is None or self._judging.block.num_envs != num_envs:
+            if self._judging is not None:
+                self._open.remove(self._judging)
+                self._judging.close()
+            self._judging = self._crew(num_envs, False)
+        return self._judging
 
-    def _made(self) -> gymnasium.Env[Any, Any]:
-        """One environment; what else a function makes is refused."""
-        task, options = self._task, self._options
-        try:
-            env = gymnasium.make(task, **options) if isinstance(task, str) else task(**options)
-        except TypeError as error:
-            if not options:
-                raise
-            raise SelectError(f"{self.name} with options {options}: {error}") from error
-        if isinstance(env, gymnasium.Env):
-            return env
-        is_world = isinstance(getattr(env, "spec", None), Spec)
-        cure = "train on what it makes" if is_world else "give a function that makes one"
-        raise SelectError(
-            f"task={self.name} makes a {type(env).__name__}, which is no gymnasium.Env: {cure}"
-        )
+    def _crew(self, num_envs: int, tells: bool) -> Crew:
+        source, hosting, spec = self._source, self._hosting, self.env.spec
+        workers = _workers(source, hosting, num_envs)
+        if workers == 0:
+            self._open.append(Crew(here(source, spec, num_envs, tells)))
+        else:
+            from selectmdp.interop.workers import Workers
+
+            assert source.address is not None
+            how = (workers, hosting.timeout, tells)
+            self._open.append(Crew(Workers(source.address, source.options, spec, num_envs, *how)))
+        return self._open[-1]
 
 
 class HostEnv:
     """What a host environment offers, under the names that JAX worlds use."""
 
-    def __init__(self, copies: Copies) -> None:
-        vector = copies.vector
-        first = vector.envs[0] if isinstance(vector, SyncVectorEnv) else vector
-        inside = first.unwrapped
-        held = getattr(inside, "env", None)  # ours hold a JAX world
-        base = held if isinstance(getattr(held, "spec", None), Spec) else inside
-        limits = getattr(base, "time_limit", None), getattr(first.spec, "max_episode_steps", None)
-        self.spec = copies.spec
-        self.time_limit = next((limit for limit in limits if limit), None)
-        self.unit = getattr(base, "unit", "reward")
-        for name in ("command_names", "legal_after", "sort_key", "learning_reward", "dynamics"):
-            setattr(self, name, getattr(base, name, None))
+    def __init__(self, env: Any) -> None:
+        self.spec = env.spec
+        self.time_limit = getattr(env, "time_limit", None)
+        self.unit = getattr(env, "unit", None) or "reward"
+        for name in ("command_names", "dynamics"):
+            setattr(self, name, getattr(env, name, None))
+        num_items, num_commands = self.spec.num_items, self.spec.num_commands
+        for name, shape, kind in (
+            ("legal_after", (num_items, num_commands), jnp.bool_),
+            ("sort_key", (num_items,), jnp.float32),
+            ("learning_reward", (), jnp.float32),
+        ):
+            function = getattr(env, name, None)
+            form = jax.ShapeDtypeStruct(shape, kind)
+            setattr(self, name, None if function is None else partial(_called, function, form))
+        self.partial_reward = callable(getattr(env, "partial_reward", None))
+        self.greedy = callable(getattr(env, "greedy", None))
+
+
+def registered(task: str, options: Mapping[str, Any]) -> Source:
+    """An environment that Gymnasium knows by an id; only this process is sure to know it too."""
+    return Source(partial(gymnasium.make, task), task, options, None)
 
 
 def is_registered(task: str) -> bool:
@@ -97,3 +132,36 @@ def is_registered(task: str) -> bool:
     except gymnasium.error.Error:
         return False
     return True
+
+
+def _called(function: Callable[..., Any], form: jax.ShapeDtypeStruct, *given: Any) -> Array:
+    """A world's function in compiled code: traced if it can be, else called back for each case."""
+    try:
+        traced = jnp.asarray(function(*given))
+    except Exception:  # NumPy on what is not known yet
+        traced = None
+    if traced is not None:
+        if traced.shape != form.shape:
+            raise SelectError(f"{function} gives shape {traced.shape}: it must be {form.shape}")
+        return traced.astype(form.dtype)
+
+    def called(*given: Any) -> Any:
+        told = np.asarray(function(*jax.tree.map(np.asarray, given)))
+        if told.shape != form.shape:
+            raise SelectError(f"{function} gives shape {told.shape}: it must be {form.shape}")
+        return told.astype(form.dtype)
+
+    return jax.pure_callback(called, form, *given, vmap_method="sequential")
+
+
+def _workers(source: Source, hosting: Hosting, num_envs: int) -> int:
+    """How many processes: one a core where the world can be made in them; 0 is this one alone."""
+    possible = source.address is not None and os.name == "posix"
+    if hosting.workers is None:
+        return min(cores(), num_envs) if possible else 0
+    if hosting.workers > 0 and not possible:
+        raise SelectError(
+            f"workers={hosting.workers}: {source.name} cannot be made in another process; put it "
+            "into a module and give it as module:factory, or let workers=0"
+        )
+    return min(hosting.workers, num_envs)

@@ -21,19 +21,22 @@ from selectmdp.evaluation import (
     episode_steps,
     summary,
 )
-from selectmdp.interop.copies import Copies, HostStep
+from selectmdp.interop.crew import Crew, HostStep
 from selectmdp.learners.base import Learner, Played
 from selectmdp.spec import check_seed
 from selectmdp.tasks import describe
-from selectmdp.types import Action, Observation, Transition
+from selectmdp.types import Action, Observation, Transition, expected_shapes
 
 
 class OnHost:
     """A learner on host environments: acting and learning compile, stepping is theirs."""
 
-    def __init__(self, copies: Callable[[], Copies], env: Any, learner: Learner, seed: int) -> None:
-        self._make, self.env, self.learner, self.seed = copies, env, learner, seed
-        self._copies: Copies | None = None
+    devices = 1
+
+    def __init__(self, crew: Callable[[], Crew], env: Any, learner: Learner, seed: int) -> None:
+        self._make, self.env, self.learner, self.seed = crew, env, learner, seed
+        self._tells = learner.marginal and env.partial_reward
+        self._crew: Crew | None = None
         self._seen: Observation | None = None
         self._act = jax.jit(self.learner.act)
         self._learn = jax.jit(self._learned, donate_argnums=1)
@@ -50,10 +53,11 @@ class OnHost:
 
     def run(self, running: Running) -> tuple[Running, ChunkReport]:
         """One chunk of rounds: T steps of every copy, then learning from them."""
-        copies = self._opened()
+        if self._crew is None:
+            self._crew = self._make()
         step, key, learner = int(running.step), running.key, running.learner
         if self._seen is None:
-            self._seen = copies.reset(self._seed_at(step))
+            self._seen = self._crew.reset(self._seed_at(step))
         per_round = self.learner.num_envs * self.learner.rollout
         rewards, losses, updates = [], [], 0
         for _ in range(self.learner.chunk // per_round):
@@ -61,9 +65,10 @@ class OnHost:
             steps = []
             for act_key in act_keys:
                 action, aside = jax.device_get(self._act(act_key, learner, self._seen, step))
-                stepped = copies.step(action)
+                stepped = self._crew.step(action)
                 transition = self._transition(self._seen, action, stepped)
-                steps.append(Played(transition, aside, None))
+                partial = stepped.partial.astype(np.float32) if self._tells else None
+                steps.append(Played(transition, aside, partial))  # type: ignore[arg-type]
                 rewards.append(stepped.reward.mean())
                 self._seen = stepped.observation
             step += per_round
@@ -85,13 +90,13 @@ class OnHost:
         self._seen = None
         return running._replace(learner=learner)
 
-    def _opened(self) -> Copies:
-        if self._copies is None:
-            self._copies = self._make()
-        return self._copies
-
     def _example(self) -> Observation:
-        return self._opened().blank()
+        """An observation of the right shapes."""
+        shapes, rows = expected_shapes(self.env.spec).items(), self.learner.num_envs
+        kinds = {"items": jnp.float32, "context": jnp.float32}
+        return Observation(
+            **{name: jnp.zeros((rows, *shape), kinds.get(name, bool)) for name, shape in shapes}
+        )
 
     def _seed_at(self, step: int) -> int:
         return int(np.random.SeedSequence([self.seed, step]).generate_state(1)[0] >> 1)
@@ -108,23 +113,29 @@ class OnHost:
         )
 
     def _learned(self, key: Key[Array, ""], learner: Any, played: Played, step: Any) -> Any:
-        reward = jax.vmap(jax.vmap(learning_reward(self.env)))(played.steps.reward)
-        played = played._replace(steps=played.steps._replace(reward=reward))
+        scaled = jax.vmap(jax.vmap(learning_reward(self.env)))
+        played = played._replace(steps=played.steps._replace(reward=scaled(played.steps.reward)))
+        if played.marginal is not None:
+            upto = jax.vmap(scaled, in_axes=2, out_axes=2)(played.marginal)
+            played = played._replace(
+                marginal=jnp.diff(upto, prepend=jnp.zeros((*upto.shape[:2], 1)))
+            )
         return self.learner.learn(key, learner, played, step)
 
 
 class HostEvaluator:
     """Episodes on copies of a host environment, as `Evaluator` does on a JAX world."""
 
-    def __init__(self, copies: Callable[[int], Copies], env: Any, act: ParametricActor) -> None:
-        self._make, self.env = copies, env
-        self._copies: dict[int, Copies] = {}
+    def __init__(self, crew: Callable[[int], Crew], env: Any, act: ParametricActor | None) -> None:
+        """Without `act` each copy picks by its own heuristic."""
+        self._crew, self.env = crew, env
 
         def batch(params: Any, key: Key[Array, ""], seen: Observation) -> Action:
+            assert act is not None
             keys = jax.random.split(key, seen.items.shape[0])
             return jax.vmap(lambda key, seen: act(params, key, None, seen))(keys, seen)
 
-        self._act = jax.jit(batch)
+        self._act = None if act is None else jax.jit(batch)
 
     def __call__(
         self,
@@ -138,14 +149,14 @@ class HostEvaluator:
         """The first episode of each copy, up to `steps`; copy i has the seed `seed` + i."""
         check_episodes(episodes)
         length, seed = episode_steps(self.env, steps), check_seed(seed)
-        if episodes not in self._copies:
-            self._copies[episodes] = self._make(episodes)
-        copies = self._copies[episodes]
-        seen, key = copies.reset(seed), jax.random.key(seed)
+        crew = self._crew(episodes)
+        seen, key = crew.reset(seed), jax.random.key(seed)
         totals, counts, alive = np.zeros(episodes), np.zeros(episodes), np.ones(episodes, bool)
         for index in range(length):
-            action = self._act(params, jax.random.fold_in(key, index), seen)
-            stepped = copies.step(jax.device_get(action))
+            action = None
+            if self._act is not None:
+                action = jax.device_get(self._act(params, jax.random.fold_in(key, index), seen))
+            stepped = crew.step(action)
             totals += np.where(alive, stepped.reward, 0.0)
             counts += alive
             alive = alive & ~(stepped.terminated | stepped.truncated)

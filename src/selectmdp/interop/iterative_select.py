@@ -24,7 +24,7 @@ Seen = dict[str, Any]
 
 
 class IterativeSelect(gymnasium.Wrapper[Seen, Any, Any, Any], RecordConstructorArgs):
-    """Makes each step one pick: action `item * C + command` out of N · C.
+    """Makes each step one pick: action `item * C + command` out of N · C, and N · C to pass.
 
     It takes a JAX `SelectEnv`, or any Gymnasium environment whose action space is a `SelectSpace`
     (one that forbids pairs keeps `action_space.legal` current). Observations are a dict: all that
@@ -40,6 +40,8 @@ class IterativeSelect(gymnasium.Wrapper[Seen, Any, Any, Any], RecordConstructorA
     legal before the first pick there is nothing to choose: every action then means "go on", the
     mask is all True, and the base environment makes its step with no picks. Rewards and time limits
     so stay where they belong, and agents never see an empty mask.
+
+    Where the space allows a pass, it is one more action, N · C: always legal, and the step's last.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any] | SelectEnv) -> None:
@@ -56,7 +58,8 @@ class IterativeSelect(gymnasium.Wrapper[Seen, Any, Any, Any], RecordConstructorA
         self.num_items, self.num_commands = sizes.num_items, sizes.num_commands
         self.num_select = sizes.num_select
         self.observation_space = self._with_selection(base.observation_space)
-        self.action_space = spaces.Discrete(self.num_items * self.num_commands)
+        self.allow_pass = sizes.allow_pass
+        self.action_space = spaces.Discrete(self.num_items * self.num_commands + self.allow_pass)
         self._base_observation: Any = None
         self._over = True
         self._clear()
@@ -71,9 +74,11 @@ class IterativeSelect(gymnasium.Wrapper[Seen, Any, Any, Any], RecordConstructorA
         return self._observe(), info
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
-        """Which of the N · C actions may be taken now, as maskable agents expect it."""
-        pairs = self._open_pairs()
-        return pairs.reshape(-1) if pairs.any() else np.ones(pairs.size, bool)
+        """Which of the N · C (+ 1) actions may be taken now, as maskable agents expect it."""
+        pairs = self._open_pairs().reshape(-1)
+        if self.allow_pass:
+            return np.append(pairs, True)
+        return pairs if pairs.any() else np.ones(pairs.size, bool)
 
     def step(self, action: Any) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
         """One pick; the base environment moves when it was the step's last."""
@@ -81,11 +86,12 @@ class IterativeSelect(gymnasium.Wrapper[Seen, Any, Any, Any], RecordConstructorA
             raise SelectError("step without an episode under way: call reset() first")
         pairs = self._open_pairs()
         item, command = self._check(action, pairs)
-        if pairs.any():
+        if pairs.any() and item < self.num_items:
             self._items.append(item)
             self._commands.append(command)
             self._chosen[item], self._command[item] = True, command
-            if len(self._items) < self.num_select and self._open_pairs().any():
+            more = self.allow_pass or self._open_pairs().any()
+            if len(self._items) < self.num_select and more:
                 return self._observe(), 0.0, False, False, {}
         return self._move()
 
@@ -118,10 +124,13 @@ class IterativeSelect(gymnasium.Wrapper[Seen, Any, Any, Any], RecordConstructorA
             raise SelectError(
                 f"action={action!r}: must be one whole number, item * {self.num_commands} + command"
             )
-        if not 0 <= number < pairs.size:
-            raise SelectError(f"action={number}: must be from 0 to {pairs.size - 1}")
+        last = pairs.size - 1 + self.allow_pass
+        if not 0 <= number <= last:
+            raise SelectError(f"action={number}: must be from 0 to {last}")
         item, command = divmod(int(number), self.num_commands)
-        if pairs.any() and not pairs[item, command]:
+        if item == self.num_items:
+            return item, command
+        if (self.allow_pass or pairs.any()) and not pairs[item, command]:
             why = "was chosen in an earlier phase" if self._chosen[item] else "is not legal now"
             raise SelectError(
                 f"action={number}: item {item} with command {command} {why}; "

@@ -2,7 +2,8 @@
 
 An action is `{"items": [K], "commands": [K]}`, in the order chosen. The space knows which pairs are
 legal at the moment (`space.legal`, which the environment keeps current), so that `sample` gives
-legal picks and `contains` refuses the rest. Item −1 is allowed only where nothing legal was left.
+legal picks and `contains` refuses the rest. Item −1 is allowed only where nothing legal was left,
+or as a pass, after which there are no picks.
 """
 
 from collections.abc import Callable, Mapping
@@ -85,7 +86,8 @@ class SelectSpace(spaces.Dict):
         """K distinct legal picks, each any open pair with equal probability.
 
         `mask` [N, C] stands in for `legal`; `probability` [N, C] are weights instead of equal
-        probability, and where only pairs of weight 0 are left they count as equal.
+        probability, and where only pairs of weight 0 are left they count as equal. Where it is
+        allowed, a pass counts as one more pair; under a `probability` it has weight 0.
         """
         if mask is not None and probability is not None:
             raise SelectError("sample takes a mask or a probability, not both; leave one out")
@@ -97,10 +99,11 @@ class SelectSpace(spaces.Dict):
         if not (np.isfinite(weights) & (weights >= 0)).all():
             raise SelectError("probability: each must be a finite number, 0 or more")
         rng = self["items"].np_random  # seeded whichever way this space is
+        passing = None if not self.sizes.allow_pass else float(probability is None)
         if self.num_envs is not None:
-            return _sample(rng, legal, self.legal_after, self.sizes.num_select, weights)
+            return _sample(rng, legal, self.legal_after, self.sizes.num_select, weights, passing)
         one = None if self.legal_after is None else _one_row(self.legal_after)
-        picks = _sample(rng, legal[None], one, self.sizes.num_select, weights[None])
+        picks = _sample(rng, legal[None], one, self.sizes.num_select, weights[None], passing)
         return {name: rows[0] for name, rows in picks.items()}
 
     def check(self, action: Any) -> Action:
@@ -130,11 +133,14 @@ class SelectSpace(spaces.Dict):
         return True
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SelectSpace) and bool(super().__eq__(other))
+        if not isinstance(other, SelectSpace) or not super().__eq__(other):
+            return False
+        return self.sizes.allow_pass == other.sizes.allow_pass
 
     def __repr__(self) -> str:
         sizes, rows = self.sizes, "" if self.num_envs is None else f", num_envs={self.num_envs}"
-        picks = f"{sizes.num_select} of {sizes.num_items}, {sizes.num_commands} commands"
+        count = f"up to {sizes.num_select}" if sizes.allow_pass else f"{sizes.num_select}"
+        picks = f"{count} of {sizes.num_items}, {sizes.num_commands} commands"
         return f"SelectSpace({picks}{rows})"
 
 
@@ -155,6 +161,13 @@ def check_action(
     chosen, commands = np.zeros(spec.num_items, bool), np.zeros(spec.num_items, np.int32)
     for phase, (item, command) in enumerate(zip(picks.items, picks.commands, strict=True)):
         now = open_pairs(legal, chosen, commands, legal_after)
+        if item < 0 and spec.allow_pass:
+            if (picks.items[phase:] >= 0).any():
+                raise SelectError(
+                    f"items[{phase}]=-1 passes and ends the picks, and others follow in "
+                    f"{picks.items.tolist()}: give -1 from there on"
+                )
+            break
         if item < 0:
             if now.any():
                 example = tuple(int(part) for part in np.argwhere(now)[0])
@@ -229,19 +242,30 @@ def _sample(
     legal_after: LegalAfterPicks | None,
     num_select: int,
     weights: npt.NDArray[Any],
+    passing: float | None = None,
 ) -> dict[str, npt.NDArray[np.int64]]:
-    """Picks [B, K], each in proportion to its weight among the pairs that are open."""
+    """Picks [B, K], each in proportion to its weight among the pairs that are open.
+
+    `passing` is the weight of a pass, if there is one.
+    """
     rows, (batch, num_items, num_commands) = np.arange(legal.shape[0]), legal.shape
     chosen, commands = np.zeros((batch, num_items), bool), np.zeros((batch, num_items), np.int32)
     picks = {name: np.zeros((batch, num_select), np.int64) for name in ("commands", "items")}
+    weights, goes_on = weights.reshape(batch, -1), np.ones((batch, 1), bool)
+    if passing is not None:
+        weights = np.concatenate([weights, np.full((batch, 1), passing)], axis=1)
     for phase in range(num_select):
         now = open_pairs(legal, chosen, commands, legal_after).reshape(batch, -1)
-        weight = np.where(now, weights.reshape(batch, -1), 0.0)
+        if passing is not None:
+            now = np.concatenate([now, ~now.any(axis=1, keepdims=True) | (passing > 0)], axis=1)
+            now &= goes_on
+        weight = np.where(now, weights, 0.0)
         weight = np.where(weight.any(axis=1, keepdims=True), weight, now)
         # A race of exponential clocks: each wins with probability in proportion to its rate.
         clock = rng.exponential(size=weight.shape) / np.where(weight > 0, weight, 1.0)
         item, command = np.divmod(np.where(weight > 0, clock, np.inf).argmin(axis=1), num_commands)
-        possible = now.any(axis=1)
+        possible = now.any(axis=1) & (item < num_items)
+        goes_on = possible[:, None]
         picks["items"][:, phase] = np.where(possible, item, -1)
         picks["commands"][:, phase] = np.where(possible, command, 0)
         chosen[rows[possible], item[possible]] = True

@@ -184,15 +184,18 @@ class Stepped(NamedTuple):
 
 
 def obeys(env: SelectEnv, observation: Observation, action: Action) -> Bool[Array, ""]:
-    """Whether each pick was legal when made, and −1 only where nothing was."""
+    """Whether each pick was legal when made, and −1 only where nothing was, or to pass."""
+    may_pass = env.spec.allow_pass
 
-    def open_pairs(selection: iterative.Selection) -> Bool[Array, "N C"]:
-        return iterative.legal(observation, selection, offers(env, "legal_after"))
+    def open_pairs(selection: iterative.Selection) -> Bool[Array, "rows C"]:
+        mask = iterative.legal(observation, selection, offers(env, "legal_after"))
+        return iterative.with_pass(mask, selection) if may_pass else mask
 
     before = jax.tree.map(lambda rows: rows[:-1], iterative.selections(action))
     pairs = jax.vmap(open_pairs)(before)
     picked = pairs[jnp.arange(env.spec.num_select), action.items, action.commands]
-    return jnp.where(action.items >= 0, picked, ~pairs.any(axis=(1, 2))).all()
+    ended = ~pairs.any(axis=(1, 2)) | (pairs[:, -1, 0] if may_pass else False)
+    return jnp.where(action.items >= 0, picked, ended).all()
 
 
 class Compiled(NamedTuple):

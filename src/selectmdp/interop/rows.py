@@ -1,0 +1,126 @@
+"""Copies of a host environment in one process, one after the other: rows of a block.
+
+The training process runs them so where it must, and each worker process runs its share. An
+episode's seed follows from its row's first seed and its number alone, so that what is played does
+not depend on how many processes play it.
+"""
+
+import os
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from selectmdp.factories import told
+from selectmdp.interop.adapter import hosted
+from selectmdp.interop.block import CHOOSING, MAKING, RESETTING, STEPPING, TELLING, Block
+from selectmdp.interop.edge import all_picks, made_picks, outcome, partial_rewards, put
+from selectmdp.spec import SelectError, WorldFault
+from selectmdp.types import Observation
+
+
+class Rows:
+    """The copies of some rows, as worker number `worker`."""
+
+    def __init__(
+        self, make: Callable[[], Any], block: Block, rows: range, worker: int, partial: bool
+    ) -> None:
+        self.block, self.rows, self.worker, self._partial = block, rows, worker, partial
+        self._envs: dict[int, Any] = {}
+        self._now = {row: {n: part[row] for n, part in block.now.items()} for row in rows}
+        self._last = {row: {n: part[row] for n, part in block.last.items()} for row in rows}
+        try:
+            for row in rows:
+                with self._faults():
+                    self._now_at(row, MAKING)
+                    env = self._envs[row] = hosted(make(), "the factory")
+                    if env.spec != block.spec:
+                        raise SelectError(f"its spec is {env.spec}, the first one's {block.spec}")
+        except BaseException:
+            self.close()
+            raise
+
+    def do(self, command: bytes) -> None:
+        """`r`eset all; `s`tep all; or each chooses `g`reedily, then steps."""
+        with self._faults():
+            for row, env in self._envs.items():
+                COMMANDS[command](self, row, env)
+
+    def close(self) -> None:
+        """Close all that can be."""
+        while self._envs:
+            getattr(self._envs.popitem()[1], "close", lambda: None)()
+
+    def _reset(self, row: int, env: Any) -> None:
+        self.block.episode[row] = 0
+        self._begin(row, env, int(self.block.first_seed[row]))
+
+    def _begin(self, row: int, env: Any, seed: int) -> None:
+        self.block.seed[row], self.block.age[row] = seed, 0
+        self._now_at(row, RESETTING)
+        put(env.reset(seed), self._now[row])
+
+    def _step(self, row: int, env: Any) -> None:
+        block = self.block
+        age = block.age[row] = int(block.age[row]) + 1
+        action = made_picks(block.items[row], block.commands[row])
+        made = len(action.items)
+        if self._partial:
+            self._now_at(row, TELLING)
+            block.partial[row, :made] = partial_rewards(env.partial_reward(action), made)
+        self._now_at(row, STEPPING)
+        seen, reward, terminated, truncated = outcome(env.step(action))
+        limit = getattr(env, "time_limit", None)
+        truncated = not terminated and (truncated or (limit is not None and age >= limit))
+        ended = terminated or truncated
+        put(seen, (self._last if ended else self._now)[row])
+        block.reward[row], block.terminated[row] = reward, terminated
+        block.truncated[row] = truncated
+        block.partial[row, max(made - 1, 0) :] = reward  # the phases' sum is the step's
+        if ended:
+            block.episode[row] += 1
+            entropy = [int(block.first_seed[row]), int(block.episode[row])]
+            self._begin(row, env, int(np.random.SeedSequence(entropy).generate_state(1)[0]))
+
+    def _greedy(self, row: int, env: Any) -> None:
+        from selectmdp.interop.spaces import check_action
+
+        block, now = self.block, self._now[row]
+        self._now_at(row, CHOOSING)
+        picks = all_picks(env.greedy(), block.spec.num_select)
+        after = getattr(env, "legal_after", None)
+        if after is not None:
+            after = partial(after, Observation(**{n: p.copy() for n, p in now.items()}))
+        legal = now["legal"] & now["present"][:, None]
+        picks = check_action(block.spec, legal, picks, after)
+        block.items[row], block.commands[row] = picks
+        self._step(row, env)
+
+    def _now_at(self, row: int, doing: int) -> None:
+        block, worker = self.block, self.worker
+        block.row[worker], block.doing[worker] = row, doing
+        block.calls[worker] += 1
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """What goes wrong is told with where."""
+        try:
+            yield
+        except SelectError as error:
+            where = self.block.where(self.worker)
+            raise WorldFault(f"{where} is wrong: {error}") from error
+        except Exception as error:
+            where = self.block.where(self.worker)
+            raise WorldFault(f"{where} raised {told(error)}{_line(error)}") from error
+
+
+COMMANDS = {b"r": Rows._reset, b"s": Rows._step, b"g": Rows._greedy}
+
+
+def _line(error: BaseException) -> str:
+    """Which line raised it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""

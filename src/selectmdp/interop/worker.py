@@ -1,0 +1,66 @@
+"""A worker process: its share of the copies of a host environment, stepped when told.
+
+It is started by `interop.workers` with an order in JSON, finds the world by its name, and then
+reads one letter a command and answers with one line: empty when done, or what went wrong. It ends
+when its starter does, even while an environment hangs.
+"""
+
+import json
+import mmap
+import os
+import signal
+import socket
+import sys
+import threading
+from typing import Any
+
+from selectmdp.factories import found, made
+from selectmdp.interop.block import Block
+from selectmdp.interop.rows import Rows
+from selectmdp.spec import SelectError, Spec
+
+
+def main() -> None:
+    """Follow the order in the command line."""
+    order = json.loads(sys.argv[1])
+    for number in (signal.SIGINT, signal.SIGTERM):  # the starter's to heed, and it ends this one
+        signal.signal(number, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(order["lifeline"],), daemon=True).start()
+    wire = socket.socket(fileno=order["wire"])
+    try:
+        rows = _rows(order)
+        wire.sendall(b"\n")
+        while command := wire.recv(1):
+            rows.do(command)
+            wire.sendall(b"\n")
+        rows.close()
+    except SelectError as error:
+        wire.sendall(json.dumps(str(error)).encode() + b"\n")
+
+
+def _rows(order: dict[str, Any]) -> Rows:
+    spec = Spec(**order["spec"])
+    sizes = (spec, order["num_envs"], order["workers"])
+    memory = mmap.mmap(order["memory"], Block.size(*sizes))
+    options = {name: _tuple(value) for name, value in order["options"].items()}
+    block, name = Block(*sizes, memory), order["address"]
+    block.row[order["worker"]] = order["rows"][0]
+    factory = found(name)
+    return Rows(
+        lambda: made(factory, name, options),
+        block,
+        range(*order["rows"]),
+        order["worker"],
+        order["partial"],
+    )
+
+
+def _end_with(lifeline: int) -> None:
+    """The starter holds the other end of this pipe, and lets go of it when it ends."""
+    os.read(lifeline, 1)
+    os._exit(0)
+
+
+def _tuple(value: Any) -> Any:
+    """Options as they were before JSON, which knows lists alone."""
+    return tuple(_tuple(part) for part in value) if isinstance(value, list) else value

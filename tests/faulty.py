@@ -1,0 +1,109 @@
+"""Worlds in NumPy with one fault each, which shows in some copy at some step; no JAX here."""
+
+import os
+import signal
+import time
+from typing import Any
+
+import numpy as np
+
+from selectmdp.spec import Spec
+
+
+class Sound:
+    """Two of four shelves are filled in a step; what is sold pays."""
+
+    time_limit = 7
+    command_names = ("half", "full")
+
+    def __init__(self, num_items: int = 4, after: int = 0) -> None:
+        self.spec = Spec(num_items, 2, 0, 0, num_select=2, num_commands=2)
+        self.after = after
+        self.steps = 0
+
+    def reset(self, seed: int) -> Any:
+        self.rng = np.random.default_rng(seed)
+        self.demand = self.rng.uniform(0.1, 0.5, self.spec.num_items)
+        self.level = np.ones(self.spec.num_items)
+        return self._seen()
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        if self.after and self.steps > self.after:
+            return self.broken(action)
+        return self.sold(action)
+
+    def sold(self, action: Any) -> Any:
+        self.level[action.items] = 0.5 + 0.5 * action.commands
+        sold = np.minimum(self.level, self.demand * self.rng.uniform(0.5, 1.5))
+        self.level -= sold
+        return self._seen(), float(sold.sum()), False
+
+    def broken(self, action: Any) -> Any:
+        return self.sold(action)
+
+    def _seen(self) -> Any:
+        return {"items": np.stack([self.level, self.demand], axis=1)}
+
+
+class Raises(Sound):
+    def broken(self, action: Any) -> Any:
+        return 1 // 0
+
+
+class Hangs(Sound):
+    def broken(self, action: Any) -> Any:
+        time.sleep(3600)
+
+
+class Nan(Sound):
+    def broken(self, action: Any) -> Any:
+        self.level[1] = np.nan
+        return self._seen(), 1.0, False
+
+
+class NanReward(Sound):
+    def broken(self, action: Any) -> Any:
+        return self._seen(), float("nan"), False
+
+
+class Shape(Sound):
+    def broken(self, action: Any) -> Any:
+        return {"items": np.zeros((5, 2))}, 1.0, False
+
+
+class Exits(Sound):
+    def broken(self, action: Any) -> Any:
+        os._exit(3)
+
+
+class Killed(Sound):
+    def broken(self, action: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Tired(Sound):
+    """Copies cannot be made for ever."""
+
+    def __init__(self, num_items: int = 4, after: int = 0) -> None:
+        raise OSError("no licence left")
+
+
+class Pairs(Sound):
+    """`full` may be given to one shelf alone; what a pick would earn is known."""
+
+    def legal_after(self, observation: Any, chosen: Any, command: Any) -> Any:
+        full = np.count_nonzero(np.asarray(chosen) & (np.asarray(command) == 1)) > 0
+        legal = np.ones((self.spec.num_items, 2), bool)
+        legal[:, 1] = not full
+        return legal
+
+    def sold(self, action: Any) -> Any:
+        assert np.count_nonzero(action.commands) <= 1
+        return self._seen(), float(self.partial_reward(action)[-1]), False
+
+    def partial_reward(self, action: Any) -> Any:
+        return np.cumsum(self.demand[action.items] * (1 + action.commands))
+
+    def greedy(self) -> Any:
+        return np.argsort(-self.demand)[:2], np.array([1, 0])

@@ -1,0 +1,146 @@
+"""Nothing in a file becomes code: no pickle, no evaluated text, no import, no mark-up of a page."""
+
+import ast
+import dataclasses
+import json
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import made_results
+import pytest
+import tiny
+
+import selectmdp as sm
+from selectmdp import runs, worlds
+from selectmdp.experiments import store, sweeps
+from selectmdp.report import overview
+from selectmdp.report.replay import page_of
+from selectmdp.report.results import load
+from selectmdp.spec import SelectError
+from selectmdp.theory.page import page as verify_page
+from selectmdp.theory.plan import Plan, Verdict
+
+haste = tiny.haste
+SOURCE = Path(sm.__file__).parent
+UNPICKLING = {"pickle", "cloudpickle", "dill", "shelve", "marshal", "joblib", "yaml", "torch"}
+CODE = {"eval", "exec", "compile", "__import__"}
+IMPORTERS = {"__init__.py", "factories.py"}
+"""By whom modules are imported by name: our own rooms, and `module:factory` of a command line."""
+NASTY = "<script>alert(1)</script>"
+
+
+@cache
+def nodes() -> list[tuple[str, ast.AST]]:
+    """Every piece of our source, with its file."""
+    found = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        found += [(str(path.relative_to(SOURCE)), node) for node in ast.walk(tree)]
+    return found
+
+
+def test_nothing_imports_what_unpickles() -> None:
+    for where, node in nodes():
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+        assert not UNPICKLING & {name.split(".")[0] for name in names}, where
+
+
+def test_nothing_evaluates_text_and_nothing_loads_arrays_with_objects() -> None:
+    for where, node in nodes():
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            assert name not in CODE, f"{where}: {name}"
+            assert name not in ("np.load", "numpy.load", "jnp.load"), where
+            if name.endswith("import_module"):
+                assert where in IMPORTERS, where
+        if isinstance(node, ast.keyword):
+            assert node.arg not in ("shell", "allow_pickle"), where
+
+
+def test_the_search_above_finds_what_it_looks_for() -> None:
+    calls = [ast.unparse(node.func) for _, node in nodes() if isinstance(node, ast.Call)]
+    assert "importlib.import_module" in calls
+    assert len(nodes()) > 10_000
+
+
+@pytest.fixture
+def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A module that can be imported, and must not be."""
+    (tmp_path / "a_trap.py").write_text("def make(): ...\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return "a_trap"
+
+
+@pytest.mark.parametrize("task", ["a_trap:make", "a_trap:Trap-v0", "a_trap"])
+def test_a_module_that_a_file_names_is_not_imported(trap: str, tmp_path: Path, task: str) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    config, spec = runs.config_of(tiny.finished())
+    runs.create(run, dataclasses.replace(config, task=task), spec)
+    assert not worlds.has_name(task)
+    with pytest.raises(SelectError, match="which no name stands for here"):
+        sm.train(None, out=run, resume=True)
+    with pytest.raises(SelectError):
+        sm.load(run)
+    (tmp_path / "sweep.toml").write_text(f'task = "{task}"\n')
+    if ":" in task:
+        with pytest.raises(SelectError, match="no file may name code to be run"):
+            sweeps.configs_of(tmp_path / "sweep.toml")
+    assert trap not in sys.modules
+
+
+def scripts(page: str) -> int:
+    return page.lower().count("<script")
+
+
+def test_a_run_named_script_is_text_in_the_report(tmp_path: Path) -> None:
+    folder = made_results.make(tmp_path / "results")
+    for path, columns in (
+        (folder / "4b-finals.csv", store.FINALS),
+        (folder / "4b-curves.csv", store.CURVES),
+    ):
+        rows = store.read(path, columns)
+        store.write(path, columns, [{**row, "run": NASTY + row["run"]} for row in rows])
+    results = load(folder)
+    data = overview.overview(results, overview.claims_of(results), lambda done, total: None)
+    page = overview.page_of(data)
+    assert "alert(1)" in page
+    assert NASTY not in page
+    assert scripts(page) == 2
+
+
+def test_a_run_named_script_is_text_in_a_page_to_watch() -> None:
+    policy = sm.load(tiny.finished())
+    recording: dict[str, Any] = {"task": NASTY, "players": []}
+    page = page_of(recording, policy, NASTY)
+    assert NASTY not in page
+    assert "&lt;script&gt;" in page
+    assert scripts(page) == 2
+
+
+def test_what_a_statement_says_is_text_in_the_page_of_verify() -> None:
+    verdict = Verdict(
+        **{field.name: _nasty(field.name) for field in dataclasses.fields(Verdict) if field.init}
+    )
+    page = verify_page({"nasty": verdict}, Plan())
+    assert "&lt;script&gt;" in page
+    assert "default-src 'none'; style-src 'unsafe-inline'; img-src data:" in page
+    assert scripts(page) == 0
+
+
+def _nasty(name: str) -> Any:
+    told = {"statement": NASTY, "checked": NASTY, "details": {"controls": {NASTY: 1.0}}}
+    return told.get(name, 1)
+
+
+def test_a_result_named_script_is_no_reason_to_end_without_a_message(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"config": NASTY, "spec": NASTY}))
+    with pytest.raises(SelectError, match="cannot be read"):
+        runs.config_of(tmp_path)
