@@ -4,9 +4,9 @@ BIN := .venv/bin
 # As a variable the constraints hold for the build's own environment too.
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet
 
-SLOW := slow or browser
+SLOW := slow or browser or thirdparty
 
-.PHONY: demo test test-all check format docs clean browser
+.PHONY: demo test test-all check format docs clean browser audit faults
 
 demo: .venv/installed
 	$(BIN)/selectmdp demo
@@ -19,8 +19,9 @@ check: .venv/installed-dev
 	$(BIN)/mypy
 	$(BIN)/pytest -m "not ($(SLOW))"
 
-# What takes longer or needs more than Python: pages in a real browser, whole experiments.
-test-all: .venv/installed-dev browser
+# What takes longer or needs more than Python: pages in a real browser, whole experiments, Ray, and
+# the faults in small. Beside `make test`, not instead of it.
+test-all: .venv/installed-all browser
 	$(BIN)/pytest -m "$(SLOW)"
 
 # Debian's Chromium, where the machine may install it; the tests say so where it is missing.
@@ -29,10 +30,20 @@ browser:
 	  || (apt-get update -qq && apt-get install -y -qq --no-install-recommends \
 	  chromium chromium-driver fonts-dejavu-core >/dev/null)
 
+# Bad days, with figures: the table in the README.
+faults: .venv/installed-all
+	$(BIN)/python -m benchmarks.faults --trials 200 --out benchmarks/results/faults.json
+
+# Known holes in the pinned dependencies; needs a network that reaches PyPI.
+audit: .venv/installed
+	$(PIP) pip-audit
+	$(BIN)/pip-audit --strict --no-deps --disable-pip -r constraints.txt
+
 # The site of docs/ in site/; a dead link fails.
 docs: .venv/installed-docs
 	$(BIN)/python docs/make_pictures.py
 	$(BIN)/python docs/make_api.py
+	$(BIN)/python docs/make_choice.py
 	$(BIN)/mkdocs build --strict # not --quiet, with which nothing fails
 
 format: .venv/installed-dev
@@ -46,6 +57,10 @@ format: .venv/installed-dev
 
 .venv/installed-dev: .venv/installed
 	$(PIP) --editable ".[dev]"
+	touch $@
+
+.venv/installed-all: .venv/installed-dev
+	$(PIP) --editable ".[dev,envs,ray]"
 	touch $@
 
 .venv/installed-docs: .venv/installed

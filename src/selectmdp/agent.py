@@ -24,10 +24,10 @@ UNROLLED = 16
 
 
 class Acted(NamedTuple):
-    """K picks, and what they were taken from."""
+    """K picks, and what they were taken from; a pass, where allowed, is one more row of values."""
 
     action: Action
-    values: Float[Array, "K N C"]
+    values: Float[Array, "K rows C"]
     worth: Float[Array, " K"]
     """What each phase promised before its pick, by the algorithm's rule; IDQN's has no such."""
     greedy: Bool[Array, " K"]
@@ -59,10 +59,16 @@ class Agent:
             params = sharing.split(params, sharing.first_map(kind, num_select))
         return params
 
-    def open_pairs(self, observation: Observation, selection: Selection) -> Bool[Array, "N C"]:
-        """Which pairs this agent may choose next."""
+    def open_pairs(self, observation: Observation, selection: Selection) -> Bool[Array, "rows C"]:
+        """Which pairs this agent may choose next, and whether to pass where that is allowed."""
         mask = iterative.legal(observation, selection, self.legal_after)
-        return mask if self.commands is None else mask & jnp.asarray(self.commands)[None]
+        if self.commands is not None:
+            mask = mask & jnp.asarray(self.commands)[None]
+        return iterative.with_pass(mask, selection) if self.spec.allow_pass else mask
+
+    def chose(self, action: Action) -> Bool[Array, "B K"]:
+        """Which phases of a batch of steps chose something that can be learned from."""
+        return jax.vmap(partial(iterative.taken, allow_pass=self.spec.allow_pass))(action.items)
 
     def act(
         self,
@@ -81,7 +87,6 @@ class Agent:
         ) -> tuple[Any, Acted]:
             selection, begun = carry
             mask = self.open_pairs(observation, selection)
-            possible = mask.any()
             if by_picks is not None:
                 values = by_picks.read(single, begun, observation)
             else:
@@ -97,12 +102,11 @@ class Agent:
                 explores = numbers[1] < epsilon
                 other = iterative.random_pair(numbers[2], mask)
                 pick = jax.tree.map(partial(jnp.where, explores), other, pick)
-            item = jnp.where(possible, pick[0], -1).astype(jnp.int32)
-            command = jnp.where(possible, pick[1], 0).astype(jnp.int32)
+            made_pick = iterative.as_pick(*pick, mask, observation.present.shape[0])
             if by_picks is not None:
-                begun = by_picks.extend(single, begun, observation, item, command)
-            acted = Acted(Action(item, command), values, worth, ~explores)
-            return (iterative.choose(selection, item, command), begun), acted
+                begun = by_picks.extend(single, begun, observation, *made_pick)
+            acted = Acted(made_pick, values, worth, ~explores)
+            return (iterative.choose(selection, *made_pick), begun), acted
 
         num_select = phase_map.shape[0]
         numbers = draws.uniform(key, (num_select, 3))
@@ -160,7 +164,7 @@ class Agent:
     def following(
         self, params: Params, phase_map: Int[Array, " K"], transition: Transition
     ) -> td.Following:
-        """Values and legal pairs after each pick of a batch [B] of steps: [B, K, N, C].
+        """Values and legal pairs after each pick of a batch [B] of steps: [B, K, rows, C].
 
         Slot k < K − 1 is the same observation after k + 1 picks, slot K − 1 the next after none.
         """
@@ -183,13 +187,14 @@ class Agent:
     def first_worth(
         self, params: Params, phase_map: Int[Array, " K"], observation: Observation
     ) -> Float[Array, ""]:
-        """What an observation promises before its first pick."""
+        """What an observation promises before its first pick; NaN where there can be none."""
         values, legal = self.first_values(params, phase_map, observation)
-        return self.algorithm.rule.value(values, legal, jnp.zeros((), jnp.int32))
+        worth = self.algorithm.rule.value(values, legal, jnp.zeros((), jnp.int32))
+        return jnp.where(legal.any(), worth, jnp.nan)
 
     def first_values(
         self, params: Params, phase_map: Int[Array, " K"], observation: Observation
-    ) -> tuple[Float[Array, "N C"], Bool[Array, "N C"]]:
+    ) -> tuple[Float[Array, "rows C"], Bool[Array, "rows C"]]:
         """Values and legal pairs of an observation before its first pick."""
         selection = iterative.empty(phase_map.shape[0])
         own = sharing.of_phase(params, phase_map, selection.phase)
@@ -257,6 +262,6 @@ def _first(params: Params) -> Params:
     return jax.tree.map(lambda leaf: leaf[0], params)
 
 
-def _as_slots(phases: Shaped[Array, "K B N C"]) -> Shaped[Array, "B K N C"]:
+def _as_slots(phases: Shaped[Array, "K B rows C"]) -> Shaped[Array, "B K rows C"]:
     """What follows pick k is phase k + 1, and phase 0 follows the last."""
     return jnp.moveaxis(jnp.roll(phases, -1, axis=0), 0, 1)

@@ -4,7 +4,6 @@ Markdown, made from the manifest of a checkpoint and the run's `result.json` alo
 these files is text to show, never Markdown to obey.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,8 +14,10 @@ from selectmdp.algorithms import Algorithm, algorithm
 from selectmdp.config import TrainConfig
 from selectmdp.console import plus_minus
 from selectmdp.export import why_not
+from selectmdp.files import read_json
 from selectmdp.learners.presets import preset
 from selectmdp.spec import SelectError, Spec
+from selectmdp.tasks import told_items
 
 
 def model_card(path: str | Path) -> str:
@@ -30,7 +31,7 @@ def model_card(path: str | Path) -> str:
         *_training(config, row, meta),
         *_evaluation(config, _result(Path(path)), meta["step"]),
         "## Limits",
-        _bullets(_limits(row, spec, meta["needs"])),
+        _bullets(_limits(row, spec, meta["needs"], _items(config, spec))),
         *_use(spec, why_not(config.algorithm, "legal_after" in meta["needs"])),
     ]
     return "\n\n".join(parts) + "\n"
@@ -46,9 +47,9 @@ def _task(config: TrainConfig, spec: Spec, commands: Sequence[str]) -> list[str]
         )
     return [
         "## Task",
-        f"In every step, pick {spec.num_select} (K) of N items and give each one of "
-        f"{spec.num_commands} commands{named}. An item is described by {spec.item_features} "
-        f"numbers. {seen} Trained with N = {spec.num_items}.",
+        f"In every step, pick {'up to ' * spec.allow_pass}{spec.num_select} (K) of N items and "
+        f"give each one of {spec.num_commands} commands{named}. An item is described by "
+        f"{spec.item_features} numbers. {seen} Trained with N = {_items(config, spec)}.",
         _table(("world", "value"), [("task", config.task), *config.options.items()]),
     ]
 
@@ -95,13 +96,18 @@ def _evaluation(config: TrainConfig, result: Mapping[str, Any] | None, step: int
     ]
 
 
-def _limits(row: Algorithm, spec: Spec, needs: Sequence[str]) -> list[str]:
+def _items(config: TrainConfig, spec: Spec) -> str:
+    """N, or the range that it was drawn from."""
+    return _text(told_items(config.options.get("num_items", spec.num_items)))
+
+
+def _limits(row: Algorithm, spec: Spec, needs: Sequence[str], items: str) -> list[str]:
     """What is known to be out of reach, by the algorithm's row."""
     fixed = row.dense or row.per_item
     told = [
         f"N = {spec.num_items} only: the network has weights for each place."
         if fixed
-        else f"Trained with N = {spec.num_items}. It runs with any N; how well is not known until "
+        else f"Trained with N = {items}. It runs with any N; how well is not known until "
         "`selectmdp evaluate RUN --num-items …` has measured it.",
         "It knows the world that it trained in. Features outside the range seen there, or other "
         "rules, are extrapolation.",
@@ -144,7 +150,7 @@ def _result(folder: Path) -> Mapping[str, Any] | None:
     """What the run earned at its end; a checkpoint alone, or a run under way, does not know."""
     path = folder / "result.json"
     try:
-        told = json.loads(path.read_bytes())
+        told = read_json(path)
         # All that the card shows, so that a file that lacks it is told here.
         for name in ("steps", "episodes", "evaluation_steps", "evaluation_seed", "dynamics"):
             told[name]

@@ -83,8 +83,8 @@ class TrainConfig:
             needed = each.init and each.default is MISSING
             if needed and each.name not in told:
                 raise SelectError(f"the config of the run is not whole: {each.name!r} is missing")
-        for name in ("options", "settings"):
-            if not isinstance(told[name], Mapping):
+        for name in ("options", "settings", "all_settings"):
+            if not isinstance(told.get(name, {}), Mapping):
                 raise SelectError(f"{name}={told[name]!r}: must be an object")
         kept = {each.name: told[each.name] for each in fields(cls) if each.name in told}
         config = cls(**kept)

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
+from selectmdp.devices import ALONE
 from selectmdp.envs.base import offers
 from selectmdp.learners.base import Learner, Played
 from selectmdp.types import Action, Observation, Transition
@@ -44,6 +45,11 @@ class ChunkReport(NamedTuple):
 class Engine(Protocol):
     """Runs a learner on some kind of world."""
 
+    @property
+    def devices(self) -> int:
+        """How many train together, over all processes."""
+        ...
+
     def start(self) -> Running:
         """Fresh worlds, fresh parameters."""
         ...
@@ -69,6 +75,8 @@ class Compiled:
     learner: Learner
     seed: int
 
+    devices = 1
+
     def start(self) -> Running:
         """Fresh worlds, fresh parameters."""
         return self._start(jax.random.key(self.seed))
@@ -88,26 +96,35 @@ class Compiled:
         """The state as it is: episodes go on where they were."""
         return running
 
+    def compiled(self) -> Any:
+        """A chunk's program, which tells what it needs before it is run."""
+        return self._chunk.lower(self.like()).compile()
+
     @cached_property
     def _start(self) -> Any:
-        def start(key: Key[Array, ""]) -> Running:
-            key, reset_key, init_key = jax.random.split(key, 3)
-            worlds = jax.vmap(self.env.reset)(jax.random.split(reset_key, self.learner.num_envs))
-            example = jax.vmap(lambda observation: blank(observation, self.env.spec.num_select))(
-                jax.vmap(self.env.observe)(worlds)
-            )
-            return Running(
-                key=key,
-                step=jnp.zeros((), jnp.int32),
-                worlds=worlds,
-                ages=jnp.zeros(self.learner.num_envs, jnp.int32),
-                learner=self.learner.init(init_key, example),
-            )
-
-        return jax.jit(start)
+        return jax.jit(self.begin)
 
     @cached_property
     def _chunk(self) -> Any:
+        return jax.jit(self.rounds, donate_argnums=0)
+
+    def begin(self, key: Key[Array, ""]) -> Running:
+        """Fresh worlds of all devices, fresh parameters."""
+        key, reset_key, init_key = jax.random.split(key, 3)
+        worlds = jax.vmap(self.env.reset)(jax.random.split(reset_key, self.learner.num_envs))
+        example = jax.vmap(lambda observation: blank(observation, self.env.spec.num_select))(
+            jax.vmap(self.env.observe)(worlds)
+        )
+        return Running(
+            key=key,
+            step=jnp.zeros((), jnp.int32),
+            worlds=worlds,
+            ages=jnp.zeros(self.learner.num_envs, jnp.int32),
+            learner=self.learner.init(init_key, example),
+        )
+
+    def rounds(self, running: Running) -> tuple[Running, tuple[Array, Array, Array]]:
+        """A chunk: rounds of playing, then learning, in this device's share of the worlds."""
         per_round = self.learner.num_envs * self.learner.rollout
 
         def one_round(running: Running, _: None) -> tuple[Running, tuple[Array, Array, Array]]:
@@ -119,23 +136,20 @@ class Compiled:
             running = running._replace(key=key, step=step, learner=learner)
             return running, (rewards.mean(), loss, updated)
 
-        def chunk(running: Running) -> tuple[Running, tuple[Array, Array, Array]]:
-            rounds = self.learner.chunk // per_round
-            running, (rewards, losses, updated) = jax.lax.scan(one_round, running, None, rounds)
-            updates = updated.sum()
-            return running, (rewards.mean(), losses.sum() / updates, updates)
-
-        return jax.jit(chunk, donate_argnums=0)
+        rounds = self.learner.chunk // per_round
+        running, (rewards, losses, updated) = jax.lax.scan(one_round, running, None, rounds)
+        updates = updated.sum()
+        means = self.learner.shares.mean((rewards.mean(), losses.sum() / updates))
+        return running, (*means, updates)
 
     def _step(
         self, running: Running, key: Key[Array, ""]
     ) -> tuple[Running, tuple[Played, Float[Array, " E"]]]:
         """One step of every environment; where an episode ends, the next begins."""
         act_key, env_key, reset_key = jax.random.split(key, 3)
-        num_envs = self.learner.num_envs
         observation = jax.vmap(self.env.observe)(running.worlds)
         action, aside = self.learner.act(act_key, running.learner, observation, running.step)
-        env_keys = jax.random.split(env_key, num_envs)
+        env_keys = self._keys(env_key)
         worlds, reward, alive = jax.vmap(self.env.step)(env_keys, running.worlds, action)
         marginal = None
         if self.learner.marginal and offers(self.env, "partial_reward") is not None:
@@ -143,7 +157,7 @@ class Compiled:
         ages = running.ages + 1
         limit = offers(self.env, "time_limit")
         terminated = alive == 0
-        truncated = (ages >= limit) & ~terminated if limit else jnp.zeros(num_envs, bool)
+        truncated = (ages >= limit) & ~terminated if limit else jnp.zeros_like(terminated)
         transition = Transition(
             observation=observation,
             action=action,
@@ -155,12 +169,18 @@ class Compiled:
         ended = terminated | truncated
 
         def restarted() -> Any:
-            fresh = jax.vmap(self.env.reset)(jax.random.split(reset_key, num_envs))
+            fresh = jax.vmap(self.env.reset)(self._keys(reset_key))
             return jax.tree.map(partial(_where, ended), fresh, worlds)
 
         worlds = jax.lax.cond(ended.any(), restarted, lambda: worlds)
         running = running._replace(worlds=worlds, ages=jnp.where(ended, 0, ages))
         return running, (Played(transition, aside, marginal), reward)
+
+    def _keys(self, key: Key[Array, ""]) -> Key[Array, " E"]:
+        """One for each world that this device has."""
+        learner = self.learner
+        shares = learner.shares if learner.shares_worlds else ALONE
+        return shares.keys(key, learner.num_envs)
 
 
 def learning_reward(env: Any) -> Any:

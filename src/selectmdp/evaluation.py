@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from selectmdp.references import reference
 from selectmdp.spec import SelectError, Spec, check_count, check_seed
 from selectmdp.tasks import describe
 from selectmdp.types import Action, Observation
@@ -89,29 +88,6 @@ class Evaluator:
             progress(min(first + PIECE, length), length)
         rewards = np.asarray(running.total) / np.asarray(running.steps)
         return summary(rewards, length, seed, describe(self.env))
-
-
-def evaluate(
-    env: Any,
-    policy: Any = "random",
-    *,
-    episodes: int = 20,
-    seed: int = 0,
-    steps: int | None = None,
-    progress: Progress = lambda done, total: None,
-) -> Evaluation:
-    """Mean reward of a step under a policy: a trained one, a reference's name, or an `Actor`.
-
-    `steps` of an episode are the world's time limit unless given; `progress` hears (done, all).
-    """
-    check_world(env)
-    actor: Any = reference(policy, env) if isinstance(policy, str) else policy
-    if hasattr(actor, "actor"):  # a trained policy, which may have learned on other sizes
-        actor = actor.actor(env)
-    if not callable(actor):
-        raise SelectError(f"policy={policy!r}: give a name, or (key, state, observation) → Action")
-    evaluator = Evaluator(env, lambda _, *seen: actor(*seen))
-    return evaluator(episodes=episodes, seed=seed, steps=steps, progress=progress)
 
 
 def interval95(values: Float[np.ndarray, " n"]) -> float:

@@ -1,16 +1,26 @@
-"""Files that are written whole or not at all, and what the disk refuses, said to a person."""
+"""Files written whole or not at all, read with a bound; what the disk refuses, said to a person."""
 
+import hashlib
+import json
 import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from selectmdp.spec import SelectError
 
+MOST_JSON = 1_000_000
+"""Bytes of a config, a manifest or a result; ours have some thousand, a larger one is not read."""
+NO_DIGEST = "0" * 64
+"""Stands where a file's own hash will be while that is taken."""
+MOST_TABLE = 64_000_000
+"""Bytes of a table of results or metrics."""
+
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file under another name first, so that no reader sees half of it."""
+    """Write a file under another name first, so that no reader, and no crash, sees half of it."""
     target = Path(path)
     if target.is_dir():
         raise SelectError(f"{target} is a folder: give the name of a file")
@@ -18,10 +28,57 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     with told(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            draft.write_bytes(data)
+            with draft.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())  # else a name may reach the disk before its content
             os.replace(draft, target)
         finally:
             draft.unlink(missing_ok=True)
+
+
+def read_bounded(path: Path, most: int) -> bytes:
+    """A file's bytes; one of more than `most` is refused before any of it is read."""
+    with path.open("rb") as file:
+        check_size(os.fstat(file.fileno()).st_size, most)
+        return file.read(most)
+
+
+def check_size(size: int, most: float) -> None:
+    """Raise if a file is larger than anything that is written here."""
+    if size > most:
+        raise ValueError(f"it has {size:,} bytes, more than the {most:,} that are ever written")
+
+
+def parse_json(data: bytes) -> Any:
+    """What JSON says; lists within lists without end are a `ValueError` like every other fault."""
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("its lists are nested too deeply") from None
+
+
+def sealed(content: dict[str, Any]) -> bytes:
+    """JSON with its own SHA-256 in it: of all of it, with zeros in that place."""
+    text = json.dumps({"sha256": NO_DIGEST, **content}, indent=2) + "\n"
+    return text.replace(NO_DIGEST, hashlib.sha256(text.encode()).hexdigest(), 1).encode()
+
+
+def unsealed(data: bytes) -> dict[str, Any]:
+    """What sealed JSON says, if nothing in it has changed."""
+    content = parse_json(data)
+    if not isinstance(content, dict):
+        raise ValueError("it is no object")
+    digest = str(content.get("sha256"))
+    rest = data.decode().replace(digest, NO_DIGEST, 1).encode()
+    if hashlib.sha256(rest).hexdigest() != digest:
+        raise ValueError("its SHA-256 is not the one in it")
+    return content
+
+
+def read_json(path: Path) -> Any:
+    """A small JSON file. All faults are `ValueError` or `OSError`, for the caller to explain."""
+    return parse_json(read_bounded(path, MOST_JSON))
 
 
 @contextmanager

@@ -5,6 +5,10 @@ learns (one transition becomes K phase transitions, reward 0 and discount 1 befo
 the Gymnasium wrapper `IterativeSelect` walks the same selections one step at a time. Where fewer
 than K legal pairs remain the picks end: item −1 for the rest, and the last pick taken gets the
 step's reward and bootstrap.
+
+Where a world allows a pass, it is one more choice in every phase, always legal, and ends the picks:
+item −1 from there on. It is then what the phase chose, and gets the step's reward and bootstrap. In
+arrays over pairs it is one more row, [N + 1, C], in which the first place alone counts.
 """
 
 from collections.abc import Callable
@@ -44,13 +48,13 @@ class PhaseTransition(NamedTuple):
     last: Bool[Array, ""]
     """The step's last pick: what follows is the next observation with nothing chosen."""
     taken: Bool[Array, ""]
-    """False: nothing legal was left, there is nothing to learn from this phase."""
+    """False: the picks had ended, there is nothing to learn from this phase."""
     next_observation: Observation
     next_selection: Selection
 
 
 Chooser = Callable[
-    [Key[Array, ""], Observation, Selection, Bool[Array, "N C"]],
+    [Key[Array, ""], Observation, Selection, Bool[Array, "rows C"]],
     tuple[Int[Array, ""], Int[Array, ""], Any],
 ]
 
@@ -99,26 +103,50 @@ def legal(
     return mask & legal_after(observation, chosen, command_of_item(selection.picks, num_items))
 
 
+def with_pass(mask: Bool[Array, "N C"], selection: Selection) -> Bool[Array, "N+1 C"]:
+    """The legal pairs, and under them the pass; nothing is legal any more once it was taken."""
+    made = jnp.arange(selection.picks.items.shape[0]) < selection.phase
+    passed = (made & (selection.picks.items < 0)).any()
+    row = jnp.arange(mask.shape[1]) == 0
+    return jnp.concatenate([mask, row[None]]) & ~passed
+
+
+def as_pick(
+    item: Int[Array, ""], command: Int[Array, ""], mask: Bool[Array, "rows C"], num_items: int
+) -> Action:
+    """What was chosen by these rows, as a pick: item −1 to pass, and where nothing is legal."""
+    picks = mask.any()
+    if mask.shape[0] > num_items:
+        picks &= item < num_items
+    return Action(
+        items=jnp.where(picks, item, -1).astype(jnp.int32),
+        commands=jnp.where(picks, command, 0).astype(jnp.int32),
+    )
+
+
 def unroll(
     key: Key[Array, ""],
     observation: Observation,
     chooser: Chooser,
     num_select: int,
     legal_after: LegalAfter | None = None,
+    allow_pass: bool = False,
 ) -> tuple[Action, Any]:
     """Run `chooser` K times, each chosen item leaving the unselected set.
 
     `chooser(key, observation, selection, legal)` gives (item, command, anything); the
-    anythings come back stacked over phases. It is not heeded where nothing is legal.
+    anythings come back stacked over phases. It is not heeded where nothing is legal. Where a pass
+    is allowed, `legal` has a row for it.
     """
+    num_items = observation.present.shape[0]
 
     def phase(selection: Selection, phase_key: Key[Array, ""]) -> tuple[Selection, Any]:
         mask = legal(observation, selection, legal_after)
+        if allow_pass:
+            mask = with_pass(mask, selection)
         item, command, aside = chooser(phase_key, observation, selection, mask)
-        possible = mask.any()
-        item = jnp.where(possible, item, -1).astype(jnp.int32)
-        command = jnp.where(possible, command, 0).astype(jnp.int32)
-        return choose(selection, item, command), (Action(item, command), aside)
+        pick = as_pick(item, command, mask, num_items)
+        return choose(selection, *pick), (pick, aside)
 
     start = empty(num_select)
     _, (action, aside) = jax.lax.scan(phase, start, jax.random.split(key, num_select))
@@ -138,13 +166,12 @@ def selections(action: Action) -> Selection:
     return Selection(picks, phases)
 
 
-def expand(transition: Transition) -> PhaseTransition:
+def expand(transition: Transition, allow_pass: bool = False) -> PhaseTransition:
     """The K phase transitions of one S-MDP step, stacked on a leading axis (eq. 1)."""
     action = transition.action
     num_select = action.items.shape[0]
     stacked = selections(action)
-    taken = action.items >= 0
-    last = is_last(action.items)
+    last = is_last(action.items, allow_pass)
 
     def per_phase(value: Array) -> Array:
         return jnp.broadcast_to(value, (num_select, *value.shape))
@@ -164,27 +191,35 @@ def expand(transition: Transition) -> PhaseTransition:
         reward=jnp.where(last, transition.reward, 0.0),
         discount=jnp.where(last, transition.discount, 1.0),
         last=last,
-        taken=taken,
+        taken=taken(action.items, allow_pass),
         next_observation=jax.tree.map(at_last, following, observation),
         next_selection=jax.tree.map(at_last, nothing, jax.tree.map(lambda rows: rows[1:], stacked)),
     )
 
 
-def is_last(items: Int[Array, " K"]) -> Bool[Array, " K"]:
-    """Which phase took the last pick of a step; none where nothing was picked at all."""
-    taken, phases = items >= 0, jnp.arange(items.shape[0])
-    return taken & (phases == jnp.where(taken, phases, -1).max())
+def taken(items: Int[Array, " K"], allow_pass: bool) -> Bool[Array, " K"]:
+    """Which phases chose something: those with a pick, and the one that passed."""
+    picks = items >= 0
+    if not allow_pass:
+        return picks
+    return jnp.concatenate([jnp.ones(1, bool), picks[:-1]])
+
+
+def is_last(items: Int[Array, " K"], allow_pass: bool = False) -> Bool[Array, " K"]:
+    """Which phase took the last choice of a step; none where nothing was chosen at all."""
+    chose, phases = taken(items, allow_pass), jnp.arange(items.shape[0])
+    return chose & (phases == jnp.where(chose, phases, -1).max())
 
 
 def random_choice(
-    key: Key[Array, ""], observation: Observation, selection: Selection, mask: Bool[Array, "N C"]
+    key: Key[Array, ""], observation: Observation, selection: Selection, mask: Bool[Array, "rows C"]
 ) -> tuple[Int[Array, ""], Int[Array, ""], None]:
     """A chooser that takes any legal pair with equal probability."""
     return *random_pair(draws.uniform(key, ()), mask), None
 
 
 def random_pair(
-    number: Float[Array, ""], mask: Bool[Array, "N C"]
+    number: Float[Array, ""], mask: Bool[Array, "rows C"]
 ) -> tuple[Int[Array, ""], Int[Array, ""]]:
     """The legal pair at this share of the way through all of them: random if the number is."""
     # The pair of a random rank among the legal ones: one number instead of one for each pair.
@@ -198,7 +233,7 @@ def random_pair(
 
 
 def best_pair(
-    values: Float[Array, "N C"], mask: Bool[Array, "N #C"]
+    values: Float[Array, "rows C"], mask: Bool[Array, "rows #C"]
 ) -> tuple[Int[Array, ""], Int[Array, ""]]:
     """The legal pair of the largest value; the first of equals."""
     flat = jnp.argmax(jnp.where(mask, values, -jnp.inf))
@@ -206,10 +241,10 @@ def best_pair(
 
 
 def random_action(key: Key[Array, ""], env: Any, observation: Observation) -> Action:
-    """K distinct random legal picks: the reference policy `random`."""
+    """K distinct random legal picks, or fewer by a pass: the reference policy `random`."""
     spec: Spec = env.spec
     after = getattr(env, "legal_after", None)
-    action, _ = unroll(key, observation, random_choice, spec.num_select, after)
+    action, _ = unroll(key, observation, random_choice, spec.num_select, after, spec.allow_pass)
     return action
 
 

@@ -6,7 +6,7 @@ from time import monotonic
 
 import jax
 
-from selectmdp import console, runs, worlds
+from selectmdp import console, processes, runs, worlds
 from selectmdp.config import TrainConfig, whole_chunks
 from selectmdp.spec import SelectError
 
@@ -25,6 +25,12 @@ def steps_in(config: TrainConfig, world: worlds.World) -> int:
     begun = monotonic()
     speed, compiling = _speed(config, world)
     spent = monotonic() - begun + compiling  # the training compiles once more
+    return processes.told(lambda: _fitting(config, speed, spent))
+
+
+def _fitting(config: TrainConfig, speed: float, spent: float) -> int:
+    """Steps at a speed, after some seconds were spent."""
+    assert config.minutes is not None
     left = 60 * config.minutes - spent
     steps = int(speed * SHARE * left)
     if steps < config.chunk:
@@ -46,7 +52,7 @@ def _speed(config: TrainConfig, world: worlds.World) -> tuple[float, float]:
         running, _ = engine.run(running)
         compiled, done = monotonic(), 0
         seconds = 0.0
-        while not done or seconds < TRIAL_SECONDS:
+        while not done or processes.any_of(seconds < TRIAL_SECONDS):
             running, _ = engine.run(running)
             jax.block_until_ready(running.step)
             done, seconds = done + 1, monotonic() - compiled

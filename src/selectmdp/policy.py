@@ -26,14 +26,17 @@ from selectmdp.types import Action, Observation
 
 
 class Picks(NamedTuple):
-    """K picks of each state, in order; item −1 where nothing legal was left."""
+    """K picks of each state, in order; item −1 where nothing legal was left, or after a pass."""
 
     items: Any
     commands: Any
     extrapolates: bool
     """K is not that of the training: phases borrowed their parameters from the nearest."""
     q_values: Any = None
-    """[K, N, C] on request: what each pick was taken from; −inf where it was not allowed."""
+    """[K, N, C] on request: what each pick was taken from; −inf where it was not allowed.
+
+    [K, N + 1, C] where a pass is allowed: the last row begins with what passing is worth.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +88,10 @@ class Policy:
         )
 
     def q_values(self, observation: Any, picks: Sequence[tuple[int, int]] = ()) -> Any:
-        """[N, C]: what each next pick is worth after some (item, command); −inf: not allowed."""
+        """[N, C]: what each next pick is worth after some (item, command); −inf: not allowed.
+
+        Where a pass is allowed there is one more row, which begins with what passing is worth.
+        """
         seen, batched, give = understood(observation, self.spec)
         count = self.spec.num_select
         if batched:
@@ -100,7 +106,7 @@ class Policy:
         act, learned = self.agent.actor(env), (self.params, self._map(env.spec.num_select))
         return lambda key, state, observation: act(learned, key, state, observation)
 
-    def telling_actor(self, env: Any) -> Callable[..., tuple[Action, Float[Array, "K N C"]]]:
+    def telling_actor(self, env: Any) -> Callable[..., tuple[Action, Float[Array, "K rows C"]]]:
         """As `actor`, with the values that each pick was taken from; −inf: not allowed."""
         here, learned = self.agent.placed(env), (self.params, self._map(env.spec.num_select))
         return lambda key, state, observation: _told(here, *learned, key, observation)
@@ -112,7 +118,8 @@ class Policy:
         num_items, features = seen.items.shape[1:]
         num_context, context_features = seen.context.shape[1:]
         commands = seen.legal.shape[-1]
-        shown = Spec(num_items, features, num_context, context_features, count, commands)
+        sizes = num_items, features, num_context, context_features, count, commands
+        shown = Spec(*sizes, self.spec.allow_pass)
         self.agent.network.check(self.spec, shown)
         if self.spec.num_context > 0 and num_context == 0:
             raise SelectError(
@@ -128,7 +135,7 @@ def _select(
     phase_map: Int[Array, " K"],
     key: Key[Array, ""],
     observation: Observation,
-) -> tuple[Action, Float[Array, "B K N C"]]:
+) -> tuple[Action, Float[Array, "B K rows C"]]:
     tell = partial(_told, agent, params, phase_map)
     return jax.vmap(tell)(jax.random.split(key, observation.items.shape[0]), observation)
 
@@ -139,7 +146,7 @@ def _told(
     phase_map: Int[Array, " K"],
     key: Key[Array, ""],
     observation: Observation,
-) -> tuple[Action, Float[Array, "K N C"]]:
+) -> tuple[Action, Float[Array, "K rows C"]]:
     """The picks in one state, and the values that each was taken from."""
     action, values, *_ = agent.act(key, params, phase_map, observation)
     before = jax.tree.map(lambda leaf: leaf[:-1], iterative.selections(action))
@@ -155,7 +162,7 @@ def _values(
     observation: Observation,
     picks: Action,
     phase: Int[Array, ""],
-) -> Float[Array, "N C"]:
+) -> Float[Array, "rows C"]:
     seen = jax.tree.map(lambda leaf: leaf[0], observation)
     own = sharing.of_phase(params, phase_map, phase)
     allowed = agent.open_pairs(seen, iterative.Selection(picks, phase))

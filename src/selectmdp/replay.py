@@ -3,7 +3,7 @@
 Rows of one environment follow each other in a ring: the observation after row i is that of row
 i + 1. Where an episode ends, what was seen last has a row of its own, which is no step and is never
 sampled. A step in which nothing could be picked is none to learn from: its reward goes to the step
-before it, discounted, as if that one had taken longer.
+before it, discounted, as if that one had taken longer. A pass is a choice, and so a step like any.
 """
 
 from typing import NamedTuple
@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, UInt8
 
 from selectmdp import draws
+from selectmdp.iterative import taken
 from selectmdp.types import Action, Observation, Transition
 
 TRIES = 8
@@ -55,9 +56,9 @@ def init(capacity: int, transition: Transition) -> Rows:
     )
 
 
-def add(rows: Rows, transition: Transition) -> Rows:
+def add(rows: Rows, transition: Transition, allow_pass: bool = False) -> Rows:
     """The ring with one more step; the oldest rows make room."""
-    idle = transition.action.items[0] < 0
+    idle = ~taken(transition.action.items, allow_pass).any()
     rows = _amended(rows, transition, idle)
     rows = _written(rows, transition.observation, transition, ~idle)
     ended = transition.truncated | (transition.discount == 0)

@@ -12,6 +12,7 @@ from selectmdp.files import write_whole
 from selectmdp.machine import cores
 from selectmdp.policy import Policy
 from selectmdp.runlog import read_rows
+from selectmdp.tasks import told_items
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,13 @@ class TrainResult:
         return {
             **{name: config[name] for name in ("task", "algorithm", "preset", "steps", "seed")},
             **self.policy.about["spec"],
+            **{name: each for name, each in config["options"].items() if name == "num_items"},
             **judged,
             **{f"evaluation_{name}": value for name, value in named.items()},
             "references": {name: told.to_json() for name, told in self.references.items()},
             "seconds": round(self.seconds, 1),
             "cores": cores(),
+            "devices": self.policy.about["devices"],
             "megabytes": None if math.isnan(self.megabytes) else round(self.megabytes),
             "folder": str(self.folder),
         }
@@ -59,10 +62,11 @@ def draw_curve(result: TrainResult) -> None:
 
     told = result.policy.about
     config, spec = told["config"], told["spec"]
+    items = told_items(config["options"].get("num_items", spec["num_items"]))
     save_curve(
         result.folder / "curve.png",
         read_rows(result.folder / "metrics.csv"),
-        title=f"{config['algorithm']} on {config['task']}, N={spec['num_items']}, "
+        title=f"{config['algorithm']} on {config['task']}, N={items}, "
         f"K={spec['num_select']}, {config['preset']} preset, seed {config['seed']}",
         unit=result.evaluation.unit,
         references={

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from selectmdp.files import told, write_whole
+from selectmdp.files import MOST_TABLE, read_bounded, told, write_whole
 from selectmdp.spec import SelectError, check_count
 
 COLUMNS = (
@@ -41,6 +41,8 @@ TAGS = {
 """What TensorBoard calls them; it shows what comes before the slash as one group."""
 FLUSH_SECONDS = 5.0
 """Events reach the disk at least this often, as far as rows come; flushing waits for the disk."""
+
+EVENTS = "events.out.tfevents"
 
 _HEADER = ",".join(COLUMNS)
 
@@ -126,10 +128,13 @@ class _Events:
         self._path = folder
         with told(self._path):
             folder.mkdir(parents=True, exist_ok=True)
-            earlier = len(list(folder.glob("events.out.tfevents.*")))
-            # TensorBoard reads by name: the number orders files of one second
-            name = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}.{earlier:04d}"
-            self._path = folder / name
+            others = [path.name.split(".") for path in folder.glob(f"{EVENTS}.*")]
+            earlier = len(others)
+            # TensorBoard reads by name: the number orders files of one second, and a clock that
+            # was set back must not put this file before those it goes on from.
+            stamps = [int(parts[3]) for parts in others if parts[3].isdecimal()]
+            stamp = max([int(time.time()), *stamps])
+            self._path = folder / f"{EVENTS}.{stamp}.{socket.gethostname()}.{earlier:04d}"
             self._file = RecordWriter(str(self._path))
         started = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
         self._add(self._event(wall_time=time.time(), file_version="brain.Event:2"))
@@ -164,9 +169,10 @@ def _lines(path: Path) -> list[tuple[str, dict[str, float]]]:
     if not path.exists():
         return []
     try:
-        text = path.read_bytes().decode(errors="replace")
-    except OSError as error:
-        raise SelectError(f"cannot read {path}: {error.strerror}; mend that first") from error
+        text = read_bounded(path, MOST_TABLE).decode(errors="replace")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SelectError(f"cannot read {path}: {reason}; mend that first") from error
     *lines, cut = text.replace("\r\n", "\n").split("\n")
     if not lines and _HEADER.startswith(cut):  # killed before the first line was out
         return []

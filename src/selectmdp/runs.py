@@ -3,10 +3,12 @@
 `config.json`, `metrics.csv`, `tensorboard/`, `checkpoints/`, `curve.png`, `result.json`.
 """
 
-import json
+import math
 import os
+import re
+import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,29 +20,41 @@ from selectmdp import agent, checkpoint, worlds
 from selectmdp.agent import Agent
 from selectmdp.checkpoint import CheckpointError, Keeper
 from selectmdp.config import TrainConfig, differences, versions
-from selectmdp.envs.base import offers
+from selectmdp.envs.base import is_numpy, offers
 from selectmdp.evaluation import check_world
-from selectmdp.files import write_whole
+from selectmdp.factories import is_factory
+from selectmdp.files import (
+    MOST_JSON,
+    parse_json,
+    read_bounded,
+    sealed,
+    told,
+    unsealed,
+    write_whole,
+)
 from selectmdp.learners.base import Learner
 from selectmdp.learners.presets import preset
 from selectmdp.policy import Policy
+from selectmdp.settings import Hosting
 from selectmdp.sharing import PhaseMap
-from selectmdp.spec import SelectError, Spec
+from selectmdp.spec import SelectError, Spec, check_count
 
 CONFIG = "config.json"
+HOLDER = ".process"
+"""Which process trains here: its id and machine. The lock counts, this only tells whose it is."""
+LEFTOVER = re.escape(HOLDER) + r"|\.config\.json\.[0-9a-f]{12}\.tmp"
+"""What a process leaves that was killed before its run had a config."""
 NEEDED = ("legal_after", "sort_key")
 """What a policy may need of the world that it learned in."""
 
 
-def claim(folder: Path) -> bool:
-    """An empty folder, and whether it had to be made; one with something in it is left alone."""
-    new = make_folder(folder)
-    if any(folder.iterdir()):
+def check_empty(folder: Path) -> None:
+    """A folder with something in it is left alone; a run killed before its config is nothing."""
+    if any(not re.fullmatch(LEFTOVER, path.name) for path in folder.iterdir()):
         raise SelectError(
             f"{folder} exists and is not empty: choose another --out, or go on with the run in it "
             "by --resume"
         )
-    return new
 
 
 def make_folder(folder: Path) -> bool:
@@ -57,15 +71,20 @@ def make_folder(folder: Path) -> bool:
     return new
 
 
-def create(folder: Path, config: TrainConfig, spec: Spec) -> None:
-    """A run's first file: its config."""
-    content = {"config": config.to_json(), "spec": asdict(spec), "versions": versions()}
-    write_whole(folder / CONFIG, (json.dumps(content, indent=2) + "\n").encode())
+def create(folder: Path, config: TrainConfig, spec: Spec, devices: int = 1) -> None:
+    """A run's first file: its config, and with what it began."""
+    content = {
+        "config": config.to_json(),
+        "spec": asdict(spec),
+        "versions": versions(),
+        "devices": devices,
+    }
+    write_whole(folder / CONFIG, sealed(content))
 
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """While this process trains in a folder no other may; a killed one leaves nothing behind."""
+    """While this process works in a folder no other may; the lock of a killed one is gone too."""
     try:
         import fcntl
     except ImportError:  # Windows: there is no lock
@@ -77,25 +96,52 @@ def alone_in(folder: Path) -> Iterator[None]:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise SelectError(
-                f"{folder}: another process is training here; wait for it, or stop it"
+                f"{folder}: {_holder(folder)} is training here; wait for it, or stop it"
             ) from None
         except OSError:  # a file system without locks
             pass
-        yield
+        with told(folder):
+            (folder / HOLDER).write_text(f"{os.getpid()} {socket.gethostname()}\n")
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                (folder / HOLDER).unlink()
     finally:
         os.close(held)
 
 
-def config_of(folder: Path) -> tuple[TrainConfig, Spec]:
-    """The config of the run in a folder, and the sizes of its world."""
-    path = folder / CONFIG
+def _holder(folder: Path) -> str:
+    """Who has the lock, as far as it told."""
+    with suppress(OSError, ValueError):
+        number, _, machine = (folder / HOLDER).read_bytes()[:300].decode().strip().partition(" ")
+        here = machine == socket.gethostname()
+        return f"process {int(number)}" + ("" if here else f" on {machine!r}")
+    return "another process"
+
+
+def config_of(folder: Path, content: Any = None) -> tuple[TrainConfig, Spec]:
+    """The config of the run in a folder, and the sizes of its world; of `content` if it is read."""
+    told = content_of(folder) if content is None else content
     try:
-        content = json.loads(path.read_bytes())
-        return TrainConfig.from_json(content["config"]), Spec(**content["spec"])
+        return TrainConfig.from_json(told["config"]), Spec(**told["spec"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise _unread(folder, error) from None
+
+
+def content_of(folder: Path) -> Any:
+    """What the config's file in a folder holds."""
+    try:
+        data = read_bounded(folder / CONFIG, MOST_JSON)
+        return unsealed(data) if b'"sha256"' in data else parse_json(data)  # before 0.1: none
     except FileNotFoundError:
         raise SelectError(f"{folder} holds no run: there is no {CONFIG} in it") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SelectError(f"{path} cannot be read ({error}): train again elsewhere") from None
+    except (OSError, ValueError) as error:
+        raise _unread(folder, error) from None
+
+
+def _unread(folder: Path, error: Exception) -> SelectError:
+    return SelectError(f"{folder / CONFIG} cannot be read ({error}): train again elsewhere")
 
 
 def is_run(path: str | Path) -> bool:
@@ -110,7 +156,12 @@ def keeper(folder: Path) -> Keeper:
 
 
 def policy_meta(
-    config: TrainConfig, env: Any, step: int, phase_map: PhaseMap, seconds: float
+    config: TrainConfig,
+    env: Any,
+    step: int,
+    phase_map: PhaseMap,
+    seconds: float,
+    devices: int = 1,
 ) -> dict[str, Any]:
     """What a manifest tells beside the numbers."""
     return {
@@ -122,6 +173,7 @@ def policy_meta(
         "command_names": list(offers(env, "command_names") or ()),
         "needs": [name for name in NEEDED if offers(env, name) is not None],
         "versions": versions(),
+        "devices": devices,
     }
 
 
@@ -129,10 +181,20 @@ def meta_of(folder: Path) -> tuple[TrainConfig, dict[str, Any]]:
     """The config in a checkpoint's manifest, and all that the manifest tells."""
     meta = checkpoint.manifest(folder)
     try:
-        config = TrainConfig.from_json(meta["config"])
-        if len(meta["phase_map"]) != Spec(**meta["spec"]).num_select:
+        config, spec = TrainConfig.from_json(meta["config"]), Spec(**meta["spec"])
+        sets = [check_count("phase_map", each) for each in meta["phase_map"]]
+        if len(sets) != spec.num_select or max(sets) >= spec.num_select:
             raise SelectError("phase_map and num_select do not fit")
-    except (ValueError, KeyError, TypeError) as error:
+        for name in ("command_names", "needs"):
+            if not all(isinstance(text, str) for text in [*meta[name]]):
+                raise SelectError(f"{name}={meta[name]!r}: must be names")
+        check_count("step", meta["step"])
+        for number in (meta["seconds"], meta.get("best") or 0.0):
+            if not math.isfinite(number):
+                raise SelectError(f"{number} is not finite")
+        if not isinstance(meta["versions"], dict):
+            raise SelectError("versions must be an object")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(
             f"{folder / checkpoint.MANIFEST} is whole but not of a training run ({error}): "
             "give a folder that train wrote"
@@ -180,28 +242,63 @@ def learner_of(config: TrainConfig, env: Any) -> Learner:
     return made
 
 
-def world_of(policy: Policy, changes: dict[str, Any]) -> worlds.World:
-    """The world of a policy's run, with the options changed that are not None."""
+def played(
+    path: str | Path,
+    changes: dict[str, Any],
+    task: str | None = None,
+    hosting: Hosting = Hosting(),  # noqa: B008 - it does not change
+) -> tuple[Policy, worlds.World]:
+    """The policy of a run, and the world to play it in, as `world_of` has it.
+
+    The run's own world, where a person names it, also serves what the policy needs of it.
+    """
+    config, _ = meta_of(checkpoint_of(path))
+    named = None
+    if task is not None and task == config.task:
+        named = worlds.world(task, config.options, hosting).env
+    policy = load(path, named)
+    return policy, world_of(policy, changes, task, hosting)
+
+
+def world_of(
+    policy: Policy,
+    changes: dict[str, Any],
+    task: str | None = None,
+    hosting: Hosting = Hosting(),  # noqa: B008 - it does not change
+) -> worlds.World:
+    """The world of a policy's run, with the options changed that are not None.
+
+    A person may name the `task`; where the run's own is code of theirs, they must.
+    """
     config = TrainConfig.from_json(policy.about["config"])
-    if not worlds.has_name(config.task):
-        raise SelectError(
-            f"the run's world {config.task!r} has no name here: evaluate it in Python, by "
-            "evaluate(world, load(path))"
-        )
     given = {name: value for name, value in changes.items() if value is not None}
-    return worlds.world(config.task, {**config.options, **given})
+    if task is not None and task != config.task:
+        return worlds.world(task, given, hosting)
+    if task is None and not worlds.has_name(config.task):
+        how = "in Python, evaluate(world, load(path))"
+        if is_factory(config.task):
+            how = f"--world {config.task}"
+        raise SelectError(
+            f"the run's world {config.task!r} is code of its own, which no file may start: name "
+            f"it, {how}"
+        )
+    return worlds.world(config.task, {**config.options, **given}, hosting)
 
 
 def _given(env: Any, meta: dict[str, Any]) -> Any:
     """A world that was given, if it has the sizes of the run's."""
     check_world(env)
-    told = differences(meta["spec"], asdict(env.spec))
+    told = differences(asdict(Spec(**meta["spec"])), asdict(env.spec))
     if told:
         raise SelectError(
             f"env is not the world of the run: {'; '.join(told)}. Give that to load; the policy "
             "then plays in others too, by evaluate(other, policy)"
         )
-    return env
+    if not is_numpy(env):
+        return env
+    from selectmdp.interop.host import HostEnv
+
+    return HostEnv(env)
 
 
 def _world(config: TrainConfig, meta: dict[str, Any]) -> Any:

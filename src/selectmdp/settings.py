@@ -9,6 +9,9 @@ from typing import Any
 from selectmdp.algorithms import Shape
 from selectmdp.spec import SelectError, check_count
 
+MOST_LAYERS = 100
+"""Layers are built one by one: a file that asks for a billion would never be read to its end."""
+
 
 def setting(default: Any, about: str, most: float = float("inf"), *, zero: bool = False) -> Any:
     """A documented field; numbers are more than 0, or 0 where it may be, and at most `most`."""
@@ -20,7 +23,7 @@ class PaperSettings:
     """The paper's learner; defaults are the paper's, or what its published code does."""
 
     channels: int = setting(48, "numbers for each item in a hidden layer")
-    layers: int = setting(2, "hidden (φ) layers before the output")
+    layers: int = setting(2, "hidden (φ) layers before the output", MOST_LAYERS)
     hidden: tuple[int, ...] = setting(
         (), "hidden widths of vanilla and sorting; none: two of 6 × the flattened input"
     )
@@ -59,7 +62,7 @@ class FastSettings:
     channels: int = setting(64, "numbers for each row in a hidden layer")
     pairs: bool = setting(True, "items meet picks and context in pairs; false: the paper's network")
     layer_norm: bool = setting(True, "of the network of pairs, where its parts are joined")
-    layers: int = setting(2, "hidden (φ) layers of the paper's network")
+    layers: int = setting(2, "hidden (φ) layers of the paper's network", MOST_LAYERS)
     hidden: tuple[int, ...] = setting(
         (), "hidden widths of vanilla and sorting; none: two of 6 × the flattened input"
     )
@@ -106,6 +109,24 @@ class FastSettings:
         )
 
 
+@dataclass(frozen=True)
+class Hosting:
+    """How environments that are not in JAX are run; no result depends on it."""
+
+    workers: int | None = None
+    """Processes; 0: none beside this one; None: one a core, where a world can be made in them."""
+    timeout: float = 60.0
+    """Seconds that making, resetting or stepping one environment may take in a worker."""
+
+    def __post_init__(self) -> None:
+        if self.workers is not None:
+            check_count("workers", self.workers)
+        if isinstance(self.timeout, bool) or not isinstance(self.timeout, Real):
+            raise SelectError(f"timeout={self.timeout!r}: must be a number of seconds")
+        if not 0.0 < self.timeout < math.inf:
+            raise SelectError(f"timeout={self.timeout}: must be more than 0 and finite")
+
+
 def check_settings(settings: Any) -> None:
     """Each field of the kind of its default, positive, and at most what it may be."""
     for each in fields(settings):
@@ -113,6 +134,8 @@ def check_settings(settings: Any) -> None:
         if isinstance(each.default, tuple):
             if not isinstance(value, tuple | list):
                 raise SelectError(f"{name}={value!r}: must be a tuple of whole numbers")
+            if len(value) > MOST_LAYERS:
+                raise SelectError(f"{name} has {len(value)} widths: give at most {MOST_LAYERS}")
             widths = tuple(_checked(name, 1, width, {}) for width in value)
             object.__setattr__(settings, name, widths)
         else:
@@ -173,6 +196,9 @@ def _checked(name: str, default: Any, value: Any, rules: Mapping[str, Any]) -> A
     if isinstance(default, int):
         if check_count(name, value) < 1:
             raise SelectError(f"{name}={value}: must be at least 1")
+        most = min(rules.get("most", math.inf), 2**31 - 1)
+        if value > most:
+            raise SelectError(f"{name}={value}: must be at most {most}")
         return int(value)
     if isinstance(value, bool) or not isinstance(value, Real):
         raise SelectError(f"{name}={value!r}: must be a number")

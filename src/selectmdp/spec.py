@@ -8,6 +8,10 @@ class SelectError(ValueError):
     """A value that breaks a rule of ours; the message names the value, the rule and the fix."""
 
 
+class WorldFault(SelectError):
+    """A world broke while it was played; the message names the environment, its step and why."""
+
+
 @dataclass(frozen=True)
 class Spec:
     """Sizes of one Select-MDP, checked once and trusted afterwards."""
@@ -24,10 +28,14 @@ class Spec:
     """K, how many items are chosen in a step."""
     num_commands: int
     """C, how many commands there are for a chosen item."""
+    allow_pass: bool = False
+    """Whether a step's picks may end before the K-th, by choice: "up to K"."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            object.__setattr__(self, field.name, check_count(field.name, getattr(self, field.name)))
+        if not isinstance(self.allow_pass, bool):
+            raise SelectError(f"allow_pass={self.allow_pass!r}: must be True or False")
+        for name in (field.name for field in fields(self) if field.name != "allow_pass"):
+            object.__setattr__(self, name, check_count(name, getattr(self, name)))
         for name in ("num_items", "item_features", "num_select", "num_commands"):
             if getattr(self, name) < 1:
                 raise SelectError(f"{name}={getattr(self, name)}: must be at least 1")

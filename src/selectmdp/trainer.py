@@ -6,25 +6,28 @@ depends on steps alone, never on the clock, so that a run can be repeated and re
 
 import math
 import shlex
+import signal
 import time
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
-from selectmdp import checkpoint, results, runs, sharing, signals, worlds
+from selectmdp import checkpoint, devices, processes, results, runs, sharing, signals, worlds
 from selectmdp.checkpoint import CheckpointError
 from selectmdp.config import TrainConfig, differences, versions
 from selectmdp.display import TrainingDisplay
 from selectmdp.engines import ChunkReport, Running
 from selectmdp.evaluation import Evaluation
+from selectmdp.factories import is_factory
 from selectmdp.machine import peak_megabytes
 from selectmdp.policy import Policy
 from selectmdp.results import TrainResult
 from selectmdp.runlog import RunLog
-from selectmdp.spec import SelectError
+from selectmdp.spec import SelectError, WorldFault
 
 GLANCE_EPISODES, GLANCE_STEPS = 8, 500
 """Episodes, and steps of each at most, of an evaluation on the way."""
@@ -37,7 +40,8 @@ ROWS = 200
 class Trainer:
     """A config on a world, into a folder."""
 
-    log: RunLog
+    log: RunLog | None = None
+    """Of the first process."""
     display: TrainingDisplay
     caught: list[int]
     """Signals that ask for an end."""
@@ -64,19 +68,23 @@ class Trainer:
     def go(self) -> TrainResult:
         """Train to the end, then judge."""
         title = f"{self.config.algorithm} on {self.config.task}, into {self.folder}"
+        if self.engine.devices > 1:
+            title += f", on {self.engine.devices} devices"
         with ExitStack() as stack:
+            stack.enter_context(self._blaming())
             stack.enter_context(self.world.opened())
             self.caught = stack.enter_context(signals.noted())
             running, notes = self._begin()
             first = int(running.step)
-            self.log = stack.enter_context(RunLog(self.folder, resume_step=first or None))
+            if processes.is_first():
+                self.log = stack.enter_context(RunLog(self.folder, resume_step=first or None))
             self.display = stack.enter_context(TrainingDisplay(title, self.config.steps, first))
             for note in notes:
                 self.display.println(note)
             if first == 0:
                 self._glance(running)
             while int(running.step) < self.config.steps:
-                if self.caught:
+                if processes.any_of(bool(self.caught)):
                     self._save(running)
                     raise self._stopped(int(running.step))
                 running = self._chunk(running)
@@ -84,19 +92,33 @@ class Trainer:
 
     def _begin(self) -> tuple[Running, list[str]]:
         """A fresh run, or the newest checkpoint; and what is to be said about it."""
-        if not self.keeper.steps():
-            return self.engine.start(), []
-        folder, notes = self.keeper.newest_intact()
-        running: Running = checkpoint.read(folder, "training", self.engine.like())
-        config, meta = runs.meta_of(folder)
-        if config != self.config:
-            raise CheckpointError(f"{folder} is of another run: move it away, then resume")
-        self.began -= meta["seconds"]
-        self.best = meta["best"]
-        changed = differences(meta["versions"], versions())
-        if changed:
-            notes.append(f"not bit for bit what it would have been: {'; '.join(changed)}")
-        return running, [*notes, f"resumed at step {int(running.step):,} from {folder}"]
+        read: list[Running] = []
+
+        def newest() -> dict[str, Any] | None:
+            if not self.keeper.steps():
+                return None
+            folder, notes = self.keeper.newest_intact()
+            read.append(checkpoint.read(folder, "training", self.engine.like()))
+            config, meta = runs.meta_of(folder)
+            if config != self.config:
+                raise CheckpointError(f"{folder} is of another run: move it away, then resume")
+            then = {**meta["versions"], "devices": meta.get("devices", 1)}
+            changed = differences(then, {**versions(), "devices": self.engine.devices})
+            if changed:
+                notes.append(f"not bit for bit what it would have been: {'; '.join(changed)}")
+            notes.append(f"resumed at step {meta['step']:,} from {folder}")
+            return {"seconds": meta["seconds"], "best": meta.get("best"), "notes": notes}
+
+        found = processes.told(newest)
+        idle = jax.device_count() - self.engine.devices
+        notes = [f"{idle} devices stay idle: a Gymnasium world trains on one"] if idle else []
+        if found is None:
+            return self.engine.start(), notes
+        self.began -= found["seconds"]
+        self.best = found["best"]
+        like = self.engine.like()
+        running = devices.placed(processes.copied(read, [like])[0], like)
+        return running, [*notes, *found["notes"]]
 
     def _chunk(self, running: Running) -> Running:
         """One chunk, and what is due after it."""
@@ -125,20 +147,30 @@ class Trainer:
             fault = "a parameter is not finite"
         else:
             return
-        last = "nothing was saved yet"
-        with suppress(CheckpointError):
-            last = f"the last good checkpoint is {self.keeper.newest_intact()[0]}"
         raise SelectError(
-            f"{fault} at step {int(running.step):,} ({last}): lower learning_rate, scale the "
-            "reward, or check the world's rewards and features for huge numbers"
+            f"{fault} at step {int(running.step):,} ({self._last_good()}): lower learning_rate, "
+            "scale the reward, or check the world's rewards and features for huge numbers"
         )
+
+    @contextmanager
+    def _blaming(self) -> Iterator[None]:
+        """A fault of the world, with what is left of the run."""
+        try:
+            yield
+        except WorldFault as fault:
+            raise WorldFault(f"{fault} ({self._last_good()})") from fault
+
+    def _last_good(self) -> str:
+        with suppress(CheckpointError):
+            return f"the last good checkpoint is {self.keeper.newest_intact()[0]}"
+        return "nothing was saved yet"
 
     def _show(self, running: Running, report: ChunkReport) -> None:
         step = int(running.step)
         self.display.update(
             step,
             loss=report.loss if report.updates else None,
-            epsilon=float(self.learner.epsilon(running.step)),
+            epsilon=self._epsilon(running),
             parameter_sets=len(set(self.learner.phase_map(step))),
         )
 
@@ -155,17 +187,20 @@ class Trainer:
         if math.isfinite(told.mean_reward) and (self.best is None or told.mean_reward > self.best):
             self.best = told.mean_reward
             policy = self._policy(running)
-            self.keeper.write_best({"policy": policy.params}, policy.about)
+            if processes.is_first():
+                self.keeper.write_best({"policy": policy.params}, policy.about)
 
     def _row(
         self, running: Running, report: ChunkReport | None, told: Evaluation | None = None
     ) -> None:
+        if self.log is None:
+            return
         step = int(running.step)
         self.log.row(
             step,
             seconds=self.seconds,
             loss=report.loss if report and report.updates else None,
-            epsilon=float(self.learner.epsilon(running.step)),
+            epsilon=self._epsilon(running),
             train_reward=report.reward if report else None,
             parameter_sets=len(set(self.learner.phase_map(step))),
             steps_per_second=self.speed,
@@ -177,19 +212,33 @@ class Trainer:
         """A checkpoint; what to go on from, so that a resumed run does the same."""
         running = self.engine.boundary(running)
         policy = self._policy(running)
-        trees = {"policy": policy.params, "training": running}
-        self.keeper.write(int(running.step), trees, {**policy.about, "best": self.best})
+        step, best = int(running.step), self.best
+        trees = {"policy": policy.params, "training": devices.gathered(running)}
+
+        def write() -> None:
+            self.keeper.write(step, trees, {**policy.about, "best": best})
+
+        processes.told(write)
         return running
+
+    def _epsilon(self, running: Running) -> float:
+        return float(self.learner.epsilon(devices.here(running.step)))
 
     def _policy(self, running: Running) -> Policy:
         step = int(running.step)
         phase_map = self.learner.phase_map(step)
-        about = runs.policy_meta(self.config, self.world.env, step, phase_map, self.seconds)
-        return Policy(self.learner.agent, self.learner.policy(running.learner), phase_map, about)
+        about = runs.policy_meta(
+            self.config, self.world.env, step, phase_map, self.seconds, self.engine.devices
+        )
+        return Policy(self.learner.agent, self._params(running), phase_map, about)
 
     def _learned(self, running: Running) -> tuple[Any, Any]:
         phase_map = self.learner.phase_map(int(running.step))
-        return self.learner.policy(running.learner), sharing.as_array(phase_map)
+        return self._params(running), sharing.as_array(phase_map)
+
+    def _params(self, running: Running) -> Any:
+        """The policy's, on one device of this process."""
+        return devices.here(self.learner.policy(running.learner))
 
     def _finish(self, running: Running) -> TrainResult:
         """Judge the policy and the references on the same episodes."""
@@ -212,16 +261,19 @@ class Trainer:
         result = TrainResult(
             policy, evaluation, references, self.folder, self.seconds, peak_megabytes()
         )
-        results.write(result)
+        if processes.is_first():
+            results.write(result)
         return result
 
     def _stopped(self, step: int) -> signals.Stopped:
         where, task = f"step {step:,} of {self.config.steps:,}", self.config.task
-        how = f"selectmdp train --out {shlex.quote(str(self.folder))} --resume"
-        if not worlds.has_name(task):
+        named = f"{shlex.quote(task)} " if is_factory(task) else ""
+        how = f"selectmdp train {named}--out {shlex.quote(str(self.folder))} --resume"
+        if not named and not worlds.has_name(task):
             how = f"selectmdp.train(the {task}, out={str(self.folder)!r}, resume=True)"
         return signals.Stopped(
-            f"stopped at {where}; all is saved. Go on with\n  {how}", self.caught[0]
+            f"stopped at {where}; all is saved. Go on with\n  {how}",
+            next(iter(self.caught), signal.SIGTERM),  # another process may have caught it
         )
 
 

@@ -3,11 +3,14 @@
 Shapes are those of one example; a batch has further axes in front, put there by `jax.vmap`.
 """
 
-from typing import NamedTuple
+from __future__ import annotations  # a worker with an environment does not wait for JAX
 
-from jaxtyping import Array, Bool, Float, Int
+from typing import TYPE_CHECKING, NamedTuple
 
 from selectmdp.spec import Spec
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Bool, Float, Int
 
 
 class Observation(NamedTuple):
@@ -22,7 +25,10 @@ class Observation(NamedTuple):
 
 
 class Action(NamedTuple):
-    """The picks of a step in the order chosen; item −1 where nothing legal was left."""
+    """The picks of a step in the order chosen; item −1 where they ended before the K-th.
+
+    They end where nothing legal is left, or with a pass where `Spec.allow_pass` allows one.
+    """
 
     items: Int[Array, " K"]
     commands: Int[Array, " K"]

@@ -8,13 +8,17 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from selectmdp import tasks
+import jax
+
+from selectmdp import factories, tasks
 from selectmdp.engines import Compiled, Engine
-from selectmdp.envs.base import offers
+from selectmdp.envs.base import is_jax, offers
 from selectmdp.evaluation import Evaluation, Evaluator, ParametricActor, Progress
 from selectmdp.learners.base import Learner
-from selectmdp.references import REFERENCES, Actor, reference
-from selectmdp.spec import SelectError, Spec
+from selectmdp.references import REFERENCES, reference
+from selectmdp.settings import Hosting
+from selectmdp.sharded import Sharded
+from selectmdp.spec import SelectError
 
 EPISODE_STEPS = 1000
 """Steps of an evaluated episode where the world has no time limit."""
@@ -53,6 +57,10 @@ class World(Protocol):
 
     def judge(self, act: ParametricActor) -> Judge: ...
 
+    def reference(self, name: str) -> Judge:
+        """Of the policy of this name; one that the world does not offer is refused."""
+        ...
+
 
 @dataclass(frozen=True)
 class JaxWorld:
@@ -64,33 +72,52 @@ class JaxWorld:
     def opened(self) -> AbstractContextManager[Any]:
         return nullcontext()
 
-    def engine(self, learner: Learner, seed: int) -> Engine:
+    def engine(self, learner: Learner, seed: int) -> Compiled | Sharded:
+        devices = jax.device_count()
+        if devices > 1:
+            return Sharded(self.env, learner, seed, devices)
         return Compiled(self.env, learner, seed)
 
     def judge(self, act: ParametricActor) -> Judge:
         return Evaluator(self.env, act)
 
+    def reference(self, name: str) -> Judge:
+        actor = reference(name, self.env)
+        return self.judge(lambda _, *seen: actor(*seen))
 
-def world(task: Any, options: Mapping[str, Any]) -> World:
-    """The world of a task: a name of ours with options, a Gymnasium id, a factory, or a world."""
+
+def world(task: Any, options: Mapping[str, Any], hosting: Hosting = Hosting()) -> World:  # noqa: B008
+    """The world of a task: a name of ours with options, a Gymnasium id, `module:factory`, what
+    makes a world when called, or a world.
+
+    A name that a file holds must pass `has_name` first: `module:factory` is imported here.
+    """
     if isinstance(task, str) and tasks.is_known(task):
         return JaxWorld(task, tasks.make(task, **options))
-    if isinstance(getattr(task, "spec", None), Spec):
+    if is_jax(task) and not isinstance(task, type):
         if options:
             raise SelectError(f"options {sorted(options)}: give them to the world itself")
         return JaxWorld(type(task).__name__, task)
-    from selectmdp.interop.host import HostWorld
+    from selectmdp.interop.crew import Source
+    from selectmdp.interop.host import HostWorld, is_registered, registered
 
-    if isinstance(task, str) and not has_name(task):
+    if isinstance(task, str) and is_registered(task):
+        return HostWorld(registered(task, options), hosting)
+    if isinstance(task, str) and not factories.is_factory(task):
         known = ", ".join(tasks.names())
-        raise SelectError(f"task {task!r} is none of {known}, and no Gymnasium id")
-    if not isinstance(task, str) and not callable(task):
+        raise SelectError(
+            f"task {task!r} is none of {known}, no Gymnasium id and no module:factory"
+        )
+    if not (isinstance(task, str) or factories.makes(task) or hasattr(task, "step")):
         raise SelectError(f"task={task!r}: give a name, a world, or a function that makes one")
-    return HostWorld(task, dict(options))
+    source = Source.of(task, dict(options))
+    first = source.make()
+    return JaxWorld(source.name, first) if is_jax(first) else HostWorld(source, hosting, first)
 
 
 def has_name(task: str) -> bool:
-    """Whether a world can be made from this name alone: one of ours, or a Gymnasium id."""
+    """Whether a name stands for a world without any code being imported for it: a name of ours, or
+    an id that Gymnasium knows already."""
     if tasks.is_known(task):
         return True
     from selectmdp.interop.host import is_registered
@@ -108,17 +135,42 @@ def references(world: World) -> dict[str, Judge]:
     judges = {}
     for name in REFERENCES:
         with suppress(SelectError):
-            judges[name] = _judge_of(world, reference(name, world.env))
+            judges[name] = world.reference(name)
     return judges
 
 
+def evaluate(
+    task: Any,
+    policy: Any = "random",
+    *,
+    episodes: int = 20,
+    seed: int = 0,
+    steps: int | None = None,
+    workers: int | None = None,
+    timeout: float = Hosting.timeout,
+    progress: Progress = lambda done, total: None,
+    **options: Any,
+) -> Evaluation:
+    """Mean reward of a step under a policy: a trained one, a reference's name, or an `Actor`.
+
+    The task is as `train` has it. `steps` of an episode are the world's time limit unless given;
+    `progress` hears (done, all).
+    """
+    place = world(task, options, Hosting(workers, timeout))
+    return evaluated(place, policy, episodes=episodes, seed=seed, steps=steps, progress=progress)
+
+
 def evaluated(world: World, policy: Any, **how: Any) -> Evaluation:
-    """A trained policy, or a reference by its name, on this world; `how` is as `Judge` has it."""
-    named = isinstance(policy, str)
-    actor = reference(policy, world.env) if named else policy.actor(world.env)
+    """A policy, as `evaluate` has it, on a world; `how` is as `Judge` has it."""
     with world.opened():
-        return _judge_of(world, actor)(steps=episode_steps(world), **how)
+        return _judge(world, policy)(**{"steps": episode_steps(world), **how})
 
 
-def _judge_of(world: World, actor: Actor) -> Judge:
+def _judge(world: World, policy: Any) -> Judge:
+    if isinstance(policy, str):
+        return world.reference(policy)
+    # A trained policy may have learned on other sizes.
+    actor = policy.actor(world.env) if hasattr(policy, "actor") else policy
+    if not callable(actor):
+        raise SelectError(f"policy={policy!r}: give a name, or (key, state, observation) → Action")
     return world.judge(lambda _, *seen: actor(*seen))

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from selectmdp.config import check_minutes
+from selectmdp.files import read_json, write_whole
 from selectmdp.files import told as told_of
-from selectmdp.files import write_whole
 from selectmdp.runlog import read_rows
 from selectmdp.runs import is_run
 from selectmdp.settings import FastSettings
@@ -83,15 +83,15 @@ def _kept(out: Path) -> Kept:
     """What a folder holds already; it is made where it is missing."""
     with told_of(out):
         out.mkdir(parents=True, exist_ok=True)
-        texts = {path: path.read_bytes() for path in sorted(out.glob("*.json"))}
+        paths = sorted(out.glob("*.json"))
     kept: Kept = {}
-    for path, text in texts.items():
+    for path in paths:
         try:
-            each = json.loads(text)
+            each = read_json(path)
             kept[each["name"], each["minutes"]] = each
             if path != _file(out, each):
                 raise KeyError("its name")
-        except (ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise SelectError(
                 f"{path} is no result of this bench ({error}): choose another --out"
             ) from None

@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import math
 import os
 import secrets
 import shutil
@@ -12,6 +13,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
+from selectmdp.files import check_size
 from selectmdp.spec import SelectError
 
 WRITING, REPLACED = ".writing-", ".replaced-"
@@ -54,14 +56,20 @@ def sync(folder: Path) -> None:
 
 
 @contextmanager
-def reading(path: Path, size: int | None = None) -> Iterator[BufferedReader]:
-    """A file to read. Whatever is wrong with it comes out as the one error that says what to do."""
+def reading(
+    path: Path, size: int | None = None, most: float = math.inf
+) -> Iterator[BufferedReader]:
+    """A file to read. Whatever is wrong with it comes out as the one error that says what to do.
+
+    One that has another size than expected, or more than `most`, is not read at all.
+    """
     try:
         found = os.lstat(path)
         if not stat.S_ISREG(found.st_mode):
             raise ValueError("it is not a plain file")
         if size not in (None, found.st_size):
             raise ValueError(f"it has {found.st_size} bytes, the manifest says {size}")
+        check_size(found.st_size, most)
         with open(path, "rb") as file:
             yield file
     except Exception as error:
@@ -113,7 +121,10 @@ def discard(folder: Path) -> None:
     try:
         os.rename(folder, leaving)
     except OSError as error:
-        raise CheckpointError(f"{folder} cannot be removed: {error.strerror}") from error
+        raise CheckpointError(
+            f"{folder} cannot be removed: {error.strerror}; make {folder.parent} a folder you can "
+            "write to, then go on by --resume"
+        ) from error
     remove(leaving)
 
 

@@ -60,9 +60,9 @@ def read(folder: Path, name: str, like: Any) -> Any:
         )
     wanted = leaves.by_name(name, like, leaves.sort)
     with disk.reading(path, entry["bytes"]) as file:
-        found = leaves.decoded(file.read(), entry["sha256"])
+        found = leaves.decoded(file, entry["bytes"], entry["sha256"])
         faults = leaves.differences({key: leaves.sort(leaf) for key, leaf in found.items()}, wanted)
-        # One by one, so that the file's bytes are let go as they are copied.
+        # One by one, so that each leaf's bytes are let go as they are copied.
         back = [] if faults else [leaves.restored(found.pop(key)) for key in wanted]
     if faults:
         raise CheckpointError(

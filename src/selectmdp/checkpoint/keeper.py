@@ -22,10 +22,10 @@ class Keeper:
         """Save a step, unless it is there intact, and let go of the older ones."""
         folder = self._folder(check_count("step", step))
         disk.tidy(self.root)
-        if folders.fault(folder):
+        if self._fault(step):
             folders.put(folder, trees, meta)
         for later in [other for other in self.steps() if other > step]:
-            if folders.fault(self._folder(later)):  # it would count as one of those to keep
+            if self._fault(later):  # it would count as one of those to keep
                 disk.discard(self._folder(later))
         for old in self.steps()[: -self.keep]:
             if old != step:
@@ -59,13 +59,23 @@ class Keeper:
         """The newest checkpoint without a fault, and what is wrong with those after it."""
         faults: list[str] = []
         for step in reversed(self.steps()):
-            fault = folders.fault(self._folder(step))
+            fault = self._fault(step)
             if not fault:
                 return self._folder(step), faults
             faults.append(fault)
         if not faults:
             self.newest()  # says that there is none at all
         raise CheckpointError(f"no intact checkpoint in {self.root}: {'; '.join(faults)}")
+
+    def _fault(self, step: int) -> str | None:
+        """What is wrong with the checkpoint of a step; another's under its name is none."""
+        folder = self._folder(step)
+        if folder.is_symlink():
+            return f"{folder} is a link: put the checkpoint itself there"
+        fault = folders.fault(folder)
+        if fault is None and folders.manifest(folder).get("step", step) != step:
+            return f"{folder} is of another step: give it its own name again, or remove it"
+        return fault
 
     def _folder(self, step: int) -> Path:
         return self.root / f"step-{step:012d}"

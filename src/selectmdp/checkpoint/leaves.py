@@ -2,16 +2,21 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Callable
 from functools import partial
+from io import BufferedReader
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from safetensors import deserialize
 
 from selectmdp.checkpoint.disk import CheckpointError, check_digest
+from selectmdp.files import check_size, parse_json
+
+MOST_HEADER = 1_000_000
+"""Bytes of a file's header, of thousands of leaves; one that claims more is not read."""
 
 CODES = {"bool": "BOOL", "bfloat16": "BF16", "float16": "F16", "float32": "F32", "float64": "F64"}
 CODES |= {f"int{bits}": f"I{bits}" for bits in (8, 16, 32, 64)}
@@ -92,21 +97,38 @@ def encoded(leaves: dict[str, Leaf]) -> list[Any]:
     header["__metadata__"] = {"dtypes": json.dumps(dtypes), "impls": json.dumps(impls)}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
+    if len(text) > MOST_HEADER:
+        raise CheckpointError(f"a tree of {len(leaves):,} leaves is too many: join some of them")
     numbers = [leaf.array.reshape(-1).view(np.uint8) for leaf in leaves.values()]
     return [len(text).to_bytes(8, "little"), text, *numbers]
 
 
-def decoded(raw: bytes, digest: str) -> dict[str, Leaf]:
-    """The leaves of a file, if it has this SHA-256."""
-    check_digest(hashlib.sha256(raw).hexdigest(), digest)
-    entries = deserialize(raw)  # type: ignore[no-untyped-call]
-    about = json.loads(raw[8 : 8 + int.from_bytes(raw[:8], "little")])["__metadata__"]
-    dtypes, impls = json.loads(about["dtypes"]), json.loads(about["impls"])
-    leaves = {}
-    for key, entry in entries:
+def decoded(file: BufferedReader, size: int, digest: str) -> dict[str, Leaf]:
+    """The leaves of a file of `size` bytes, if it has this SHA-256.
+
+    Nothing is allocated on a header's word: what it claims must add up to the file's own size.
+    """
+    check_digest(hashlib.file_digest(file, "sha256").hexdigest(), digest)
+    file.seek(0)
+    length = int.from_bytes(file.read(8), "little")
+    check_size(length, min(MOST_HEADER, size - 8))
+    header = parse_json(file.read(length))
+    about = header.pop("__metadata__")
+    dtypes, impls = parse_json(about["dtypes"].encode()), parse_json(about["impls"].encode())
+    end, leaves = 0, {}
+    for key, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
         shape = entry["shape"][:-1] if key in dtypes else entry["shape"]
         dtype = _known(np.dtype(dtypes.get(key) or DTYPES[entry["dtype"]]))
-        leaves[key] = Leaf(np.ndarray(shape, dtype, entry["data"]), impls.get(key))
+        start, end = end, end + math.prod(shape) * dtype.itemsize
+        if [start, end] != entry["data_offsets"] or not start <= end <= size - 8 - length:
+            raise ValueError(f"its leaf {key!r} is not where the header says")
+        array = np.empty(shape, dtype)
+        numbers = array.reshape(-1).view(np.uint8)
+        if file.readinto(numbers.data) != len(numbers):
+            raise ValueError("it ends too early")
+        leaves[key] = Leaf(array, impls.get(key))
+    if end != size - 8 - length:
+        raise ValueError("it has bytes that belong to no leaf")
     return leaves
 
 

@@ -1,6 +1,5 @@
 """A checkpoint's manifest: plain JSON about it, and size and SHA-256 of each of its files."""
 
-import hashlib
 import json
 import math
 import os
@@ -11,16 +10,20 @@ from typing import Any
 
 from selectmdp.checkpoint import disk
 from selectmdp.checkpoint.disk import CheckpointError
+from selectmdp.files import MOST_JSON, sealed, unsealed
 
 FORMAT, VERSION, MANIFEST, SUFFIX = "selectmdp-checkpoint", 1, "manifest.json", ".safetensors"
-NO_DIGEST = "0" * 64  # stands where the manifest's own hash will be while that is taken
 
 
 def rendered(meta: Any, files: dict[str, Any]) -> bytes:
-    """The manifest; `sha256` is of all of it, with zeros in that place."""
-    start = {"format": FORMAT, "version": VERSION, "sha256": NO_DIGEST}
-    text = json.dumps(start | {"meta": meta, "files": files}, indent=2)
-    return text.replace(NO_DIGEST, hashlib.sha256(text.encode()).hexdigest(), 1).encode()
+    """The manifest, sealed with its own hash."""
+    data = sealed({"format": FORMAT, "version": VERSION, "meta": meta, "files": files})
+    if len(data) > MOST_JSON:
+        raise CheckpointError(
+            f"the manifest would have {len(data):,} bytes, more than the {MOST_JSON:,} that are "
+            "read again: keep large things in trees, not in meta"
+        )
+    return data
 
 
 def found(folder: Path) -> tuple[Path, dict[str, Any]]:
@@ -28,14 +31,10 @@ def found(folder: Path) -> tuple[Path, dict[str, Any]]:
     replaced = disk.replaced_by(folder)
     # A crash between the two renames of a write leaves the earlier one whole under its other name.
     home = folder if os.path.lexists(folder) or not replaced.is_dir() else replaced
-    with disk.reading(home / MANIFEST) as file:
-        text = file.read().decode()
-        content = json.loads(text)
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
+    with disk.reading(home / MANIFEST, most=MOST_JSON) as file:
+        content = unsealed(file.read(MOST_JSON))
+        if content.get("format") != FORMAT:
             raise ValueError("it is not the manifest of a checkpoint")
-        digest = str(content.get("sha256"))
-        rest = text.replace(digest, NO_DIGEST, 1).encode()
-        disk.check_digest(hashlib.sha256(rest).hexdigest(), digest)
         if content.get("version") != VERSION:
             raise ValueError(
                 f"it has version {content.get('version')}, this program reads {VERSION}"

@@ -25,12 +25,15 @@ def train(
     evaluations: int | None = None,
     episodes: int | None = None,
     set: Annotated[tuple[tuple[str, ...], ...], tyro.conf.UseAppendAction] = (),
+    workers: int | None = None,
+    timeout: float = 60.0,
     json: Flag = False,
 ) -> None:
     """Train a policy; Ctrl-C saves and says how to go on.
 
     Args:
-        task: circle, predator-prey, league, or the id of a Gymnasium environment with our spaces.
+        task: circle, predator-prey, league; module:factory of a world of your own, which is found
+            from the current directory too; or the id of a Gymnasium environment with our spaces.
         world: sizes and rules.
         algorithm: isq-i, isq-u, isq-p, isq-i-1, vanilla, sorting, myopic, eq, eq-local, rsq, idqn
             or idqn-own; isq-u if not given.
@@ -40,20 +43,25 @@ def train(
         seed: of everything that is random in the training; 0 if not given.
         out: folder of the run, a new one; under runs/ if not given.
         resume: go on with the run in --out, from its newest checkpoint; what is not given is as it
-            was.
+            was; a world of your own must be named again.
         evaluations: how often the policy is evaluated on the way; 20 if not given.
         episodes: of the evaluation at the end; 20 if not given.
         set: settings of the preset to change, as name=value; `selectmdp presets` lists them.
+        workers: processes for a world that is not in JAX; one a core if not given, 0: none beside
+            this one. No result depends on it.
+        timeout: seconds that making, resetting or stepping one environment may take in a worker.
         json: print one object instead of a table.
     """
-    from selectmdp import console, runs, settings
+    from selectmdp import console, processes, runs, settings
     from selectmdp.learners.presets import preset as named
     from selectmdp.training import DEFAULTS as USUAL
     from selectmdp.training import train as run
 
+    processes.join()
     way = preset or USUAL["preset"]
     if resume and out is not None and preset is None and set:
-        way = runs.config_of(out)[0].preset
+        folder = out
+        way = processes.told(lambda: runs.config_of(folder)[0].preset)
     result = run(
         task,
         algorithm=algorithm,
@@ -66,8 +74,12 @@ def train(
         evaluations=evaluations,
         episodes=episodes,
         settings=settings.parsed(named(way).settings, tuple(chain.from_iterable(set))),
+        workers=workers,
+        timeout=timeout,
         **asdict(world),
     )
+    if not processes.is_first():
+        return
     if json:
         console.as_json(result.to_json())
         return

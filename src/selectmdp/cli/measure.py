@@ -9,7 +9,9 @@ from selectmdp.cli.options import Flag
 
 
 def bench(
-    what: Annotated[Literal["envs", "learner", "learning", "policy"], tyro.conf.Positional],
+    what: Annotated[
+        Literal["envs", "learner", "learning", "policy", "host", "scale"], tyro.conf.Positional
+    ],
     /,
     seconds: float = 1.0,
     task: str = "circle-50",
@@ -28,7 +30,10 @@ def bench(
             published levels; runs are kept under runs/learning, one broken off goes on.
             policy: cold start of a process that loads and selects once, time of one select, both
             beside onnxruntime on the exported policy where that is installed.
-        seconds: envs, learner, policy: how long each measurement takes at least.
+            host: a step of a host environment in our loop, beside the bare environment.
+            scale: time of a step, memory of a device and bytes between devices for up to 100,000
+            items and 1,000 environments a device, on all devices that JAX has.
+        seconds: envs, learner, policy, host, scale: how long each measurement takes at least.
         task: learning: circle-50, circle-200, predator-prey-4, -7 or -10, circle-50-text.
         seeds: learning: one training for each.
         minutes: learning: of each training; those in which the published level is to be reached,
@@ -37,7 +42,7 @@ def bench(
         json: print one object instead of a table.
     """
     from selectmdp import console
-    from selectmdp.bench import envs, learner, learning, policy
+    from selectmdp.bench import envs, host, learner, learning, policy, scale
 
     if what == "learning":
         told = learning.measure(task, seeds, minutes, out)
@@ -47,6 +52,8 @@ def bench(
         "envs": (envs.measure, _show_envs),
         "learner": (learner.measure, _show_learner),
         "policy": (policy.measure, _show_policy),
+        "host": (host.measure, _show_host),
+        "scale": (scale.measure, _show_scale),
     }[what]
     with console.progress(f"bench {what}") as bar:
         result = measure(seconds, bar)
@@ -163,5 +170,61 @@ def _show_policy(result: dict[str, Any]) -> None:
                 *(f"{row[part]:.2f}" for part in ("median_ms", "best_ms", "cpu_ms")),
             )
             for row in result["warm"]
+        ],
+    )
+
+
+def _show_host(result: dict[str, Any]) -> None:
+    from selectmdp import console
+
+    console.table(
+        f"a step of a host environment on {result['cores']} cores, microseconds",
+        ("world", "copies", "workers", "bare", "our loop", "overhead", "ratio"),
+        [
+            (
+                row["world"],
+                str(row["copies"]),
+                str(row["workers"]),
+                *(f"{row[part]:.1f}" for part in ("bare_us", "loop_us", "overhead_us")),
+                f"{row['ratio']:.2f}×",
+            )
+            for row in result["rows"]
+        ],
+    )
+    for row in result["training"]:
+        console.out.print(f"{row['world']}: {row['step_us']:.0f} µs a step of the fast preset")
+
+
+def _show_scale(result: dict[str, Any]) -> None:
+    from selectmdp import console
+
+    console.table(
+        f"one select of one state, K={result['num_select']}, on {result['cores']} cores",
+        ("N", "median ms", "best ms", "processor ms", "peak MB"),
+        [
+            (
+                f"{row['num_items']:,}",
+                *(f"{row[part]:.2f}" for part in ("median_ms", "best_ms", "cpu_ms")),
+                f"{row['peak_megabytes']:,.0f}",
+            )
+            for row in result["acting"]
+        ],
+    )
+    console.table(
+        f"training on {result['devices']} × {result['platform']}, for one: a round, time of a step",
+        ("N", "envs × T", "batch", "state MB", "work MB", "told B", "updates", "ms", "CPU ms"),
+        [
+            (
+                f"{row['num_items']:,}",
+                f"{row['num_envs']:,} × {row['rollout']}",
+                str(row["minibatch"]),
+                *(f"{row[part]:,.1f}" for part in ("state_megabytes", "working_megabytes")),
+                *(f"{row[part]:,}" for part in ("all_reduce_bytes", "updates_a_round")),
+                *(
+                    f"{row[part]:,.1f}" if part in row else "–"
+                    for part in ("step_ms", "step_cpu_ms")
+                ),
+            )
+            for row in result["run"] + result["compiled"]
         ],
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from selectmdp.cli.options import DEFAULTS, Flag, World
+from selectmdp.cli.options import DEFAULTS, Flag, OwnWorld, World
 from selectmdp.spec import SelectError
 
 
@@ -18,36 +18,47 @@ def evaluate(
     policy: str | None = None,
     episodes: int = 20,
     seed: int = 0,
+    own: OwnWorld = None,
+    workers: int | None = None,
+    timeout: float = 60.0,
     json: Flag = False,
 ) -> None:
     """Mean reward of a step under a policy, ± 95 % interval over episodes.
 
     Args:
-        task: circle, predator-prey, league, the id of a Gymnasium environment, or the folder of a
-            run, whose policy is then evaluated in its own world, with other sizes and rules where
-            they are given.
+        task: circle, predator-prey, league, module:factory, the id of a Gymnasium environment, or
+            the folder of a run, whose policy is then evaluated in its own world, with other sizes
+            and rules where they are given.
         world: sizes and rules.
         policy: random or greedy; in a run's folder the trained policy if not given.
         episodes: how many, each on its own seed.
         seed: the same seed meets every policy with the same chance.
+        own: of a run: the world to play in; one of your own must be named, also the run's.
+        workers: processes for a world that is not in JAX; one a core if not given, 0: none beside
+            this one. No result depends on it.
+        timeout: seconds that making, resetting or stepping one environment may take in a worker.
         json: print one object instead of a table.
     """
-    from selectmdp import console, runs, tasks, worlds
+    from selectmdp import console, factories, runs, tasks, worlds
+    from selectmdp.settings import Hosting
 
     trained = None
     player: Any
+    hosting = Hosting(workers, timeout)
     if runs.is_run(task):
-        trained = runs.load(task)
-        place = runs.world_of(trained, asdict(world))
+        trained, place = runs.played(task, asdict(world), own, hosting)
         player, label = (trained, Path(task).name) if policy is None else (policy, policy)
-    elif worlds.has_name(task):
+    elif own is not None:
+        raise SelectError(f"--world {own}: is for the folder of a run, and {task} is none")
+    elif worlds.has_name(task) or factories.is_factory(task):
         given = {name: value for name, value in asdict(world).items() if value is not None}
-        place = worlds.world(task, given)
+        place = worlds.world(task, given, hosting)
         player = label = policy or "random"
     else:
         known = ", ".join(tasks.names())
         raise SelectError(
-            f"task {task!r} is none of {known}, no Gymnasium id, and no folder of a run"
+            f"task {task!r} is none of {known}, no module:factory, no Gymnasium id, and no folder "
+            "of a run"
         )
     with console.progress(f"{label} on {place.name}") as bar:
         result = worlds.evaluated(place, player, episodes=episodes, seed=seed, progress=bar)
@@ -57,7 +68,8 @@ def evaluate(
         told = {"task": place.name, "policy": label, "extrapolates": extrapolates}
         console.as_json({**told, **tasks.describe(place.env), **result.to_json()})
         return
-    reward_table([(place.name, place.env.spec, label, result)])
+    items = tasks.describe(place.env)["num_items"]
+    reward_table([(place.name, place.env.spec, label, result)], items)
     if trained is not None and extrapolates:
         tell(
             f"K={picks} where K={trained.spec.num_select} was trained: phases borrow the "
@@ -66,20 +78,31 @@ def evaluate(
 
 
 def check(
-    target: Annotated[str, tyro.conf.Positional], /, seed: int = 0, json: Flag = False
+    target: Annotated[str, tyro.conf.Positional],
+    /,
+    world: World = DEFAULTS,
+    seed: int = 0,
+    json: Flag = False,
 ) -> None:
-    """Check an environment of yours against the rules of a Select-MDP.
+    """Check a world of yours against the rules of a Select-MDP.
 
     Args:
-        target: module:factory, something that makes the environment when called with nothing.
+        target: module:factory, a class or a function that makes the world: in JAX, in NumPy, or of
+            Gymnasium.
+        world: what the factory is given, if it takes that.
         seed: where the checks' randomness begins.
         json: print one object instead of lines for people.
     """
     from selectmdp import console
-    from selectmdp.check import check_select_env, load_factory
+    from selectmdp.check import check_select_env
+    from selectmdp.factories import found, made
 
+    given = {name: value for name, value in asdict(world).items() if value is not None}
+    factory = found(target)
     with console.progress(f"checks of {target}") as bar:
-        report = check_select_env(load_factory(target), seed=seed, progress=bar)
+        report = check_select_env(
+            lambda: made(factory, repr(target), given), seed=seed, progress=bar
+        )
     if json:
         console.as_json(report.to_json())
     else:
@@ -129,9 +152,10 @@ DEMO_WORLD: dict[str, Any] = {"num_items": 50, "num_select": 6}
 DEMO: dict[str, Any] = {**DEMO_WORLD, "evaluations": 10}
 
 
-def reward_table(rows: list[tuple[str, Any, str, Any]]) -> None:
-    """Rows of (task, sizes, policy, evaluation)."""
+def reward_table(rows: list[tuple[str, Any, str, Any]], items: Any = None) -> None:
+    """Rows of (task, sizes, policy, evaluation); `items` is N where it is not that of the sizes."""
     from selectmdp import console
+    from selectmdp.tasks import told_items
 
     console.table(
         f"mean reward of a step ± 95 % interval, {rows[0][3].episodes} episodes",
@@ -139,7 +163,7 @@ def reward_table(rows: list[tuple[str, Any, str, Any]]) -> None:
         [
             (
                 task,
-                f"{spec.num_items}, {spec.num_context}, {spec.num_select}",
+                f"{told_items(items or spec.num_items)}, {spec.num_context}, {spec.num_select}",
                 str(result.dynamics),
                 policy,
                 console.plus_minus(result.mean_reward, result.ci95),
@@ -155,15 +179,18 @@ def train_table(result: Any) -> None:
     config = result.policy.about["config"]
     label = config["algorithm"]
     judged = [(label, result.evaluation), *result.references.items()]
-    reward_table([(config["task"], result.policy.spec, name, told) for name, told in judged])
+    rows = [(config["task"], result.policy.spec, name, told) for name, told in judged]
+    reward_table(rows, config["options"].get("num_items"))
 
 
 def next_command(result: Any) -> str:
     """What to try after a training: the policy with twice the items, if it can."""
-    from selectmdp import tasks
+    from selectmdp import factories, tasks
 
     command = f"selectmdp evaluate {shlex.quote(str(result.folder))}"
     spec, task = result.policy.spec, result.policy.about["config"]["task"]
+    if factories.is_factory(task):
+        return f"{command} --world {shlex.quote(task)}"
     twice = replace(spec, num_items=2 * spec.num_items)
     try:
         result.policy.agent.network.check(spec, twice)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from selectmdp.cli.options import DEFAULTS, Flag, World
+from selectmdp.cli.options import DEFAULTS, Flag, OwnWorld, World
 from selectmdp.cli.play import tell
 
 
@@ -18,6 +18,7 @@ def watch(
     steps: int = 100,
     seed: int = 0,
     gif: Path | None = None,
+    own: OwnWorld = None,
     json: Flag = False,
 ) -> None:
     """A page that replays a trained policy, pick by pick, beside random and greedy.
@@ -29,14 +30,14 @@ def watch(
         steps: of the episode, which its time limit may end before.
         seed: the episode is the first that `evaluate` plays on this seed.
         gif: a film of the trained policy as well.
+        own: the world to play in, one in JAX; one of your own must be named, also the run's.
         json: print one object instead of a table.
     """
     from selectmdp import console, film, runs
     from selectmdp.files import write_whole
     from selectmdp.report import replay
 
-    trained = runs.load(run)
-    place = runs.world_of(trained, asdict(world))
+    trained, place = runs.played(run, asdict(world), own)
     film.check_drawn(place.env, place.name)
     with console.progress(f"{trained.agent.name} on {place.name}") as bar:
         players = replay.players(trained, place.env)

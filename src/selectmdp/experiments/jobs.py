@@ -3,7 +3,6 @@
 One description serves every engine: the processes of this machine, and a cluster's.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 
 from selectmdp import runs
 from selectmdp.config import TrainConfig, differences
+from selectmdp.files import read_json
 from selectmdp.spec import SelectError
 
 
@@ -79,10 +79,10 @@ def finished(job: Job, folder: Path) -> Mapping[str, Any] | None:
     if not path.is_file():
         return None
     try:
-        result: Mapping[str, Any] = json.loads(path.read_bytes())
-    except ValueError:
+        result = read_json(path)
+    except (OSError, ValueError):
         return None  # the run goes on from its last checkpoint and writes it again
-    return result
+    return result if isinstance(result, dict) else None
 
 
 def _typed(value: Any) -> str:

@@ -6,16 +6,16 @@ the record: a run whose row stands there is done, wherever its folder went. Each
 
 import csv
 import io
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from selectmdp import runs
 from selectmdp.experiments.jobs import Job
-from selectmdp.files import write_whole
+from selectmdp.files import MOST_TABLE, read_bounded, read_json, write_whole
 from selectmdp.runlog import read_rows
 from selectmdp.spec import SelectError
+from selectmdp.tasks import told_items
 
 Row = dict[str, str]
 
@@ -62,7 +62,7 @@ class Store:
             {
                 "run": job.name,
                 "algorithm": job.config.algorithm,
-                "N": str(result["num_items"]),
+                "N": told_items(result["num_items"]),
                 "seed": str(job.config.seed),
                 "step": str(int(row["step"])),
                 "seconds": f"{row['seconds']:.1f}",
@@ -78,14 +78,14 @@ class Store:
 
 def _final(job: Job, folder: Path, result: Mapping[str, Any]) -> Row:
     config = job.config
-    kept = json.loads((folder / runs.CONFIG).read_bytes())["versions"]
+    kept = read_json(folder / runs.CONFIG)["versions"]
     references = {name: told["mean_reward"] for name, told in result["references"].items()}
     numbers = {"mean_reward": result["mean_reward"], "ci95": result["ci95"], **references}
     told = {
         "run": job.name,
         "task": config.task,
         "dynamics": result["dynamics"],
-        **{short: result[name] for name, short in SIZES.items()},
+        **{short: told_items(result[name]) for name, short in SIZES.items()},
         "settings": ";".join(f"{name}={value}" for name, value in config.settings.items()),
         **{name: getattr(config, name) for name in ("algorithm", "preset", "seed", "steps")},
         **{name: f"{value:.5f}" for name, value in numbers.items() if value is not None},
@@ -111,9 +111,9 @@ def readable(path: Path, columns: Sequence[str]) -> tuple[list[Row], str | None]
     if not path.exists():
         return [], None
     try:
-        text = path.read_bytes().decode()
+        text = read_bounded(path, MOST_TABLE).decode()
         lines = list(csv.reader(io.StringIO(text)))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, ValueError, csv.Error) as error:
         return [], f"{path} cannot be read ({error}): mend it or move it away"
     if not lines or tuple(lines[0]) != tuple(columns):
         return [], (

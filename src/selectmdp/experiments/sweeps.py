@@ -9,7 +9,12 @@ The file is TOML, with the names that `selectmdp train` has:
     options = { num_items = [20, 50], num_select = 3 }
     settings = { learning_rate = [1e-3, 2e-3] }
 
-A value that is itself a list, such as `commands`, is written as a list in a list.
+A value that is itself a list, such as `commands`, is written as a list in a list. Where not every
+combination is wanted, `[[variants]]` are tables of such names, each taken in turn over the rest:
+
+    [[variants]]                 # as it is
+    [[variants]]
+    settings = { layer_norm = false }
 """
 
 import tomllib
@@ -20,6 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from selectmdp.config import TrainConfig
+from selectmdp.factories import is_factory
+from selectmdp.files import MOST_JSON, read_bounded
 from selectmdp.spec import SelectError
 from selectmdp.training import DEFAULTS
 
@@ -35,7 +42,7 @@ def configs_of(path: Path) -> tuple[TrainConfig, ...]:
 
 def configs_from(told: Mapping[str, Any]) -> tuple[TrainConfig, ...]:
     """Every run of what such a file tells."""
-    return tuple(_config(choice) for choice in _choices(told))
+    return tuple(_config(choice) for each in _variants(told) for choice in _choices(each))
 
 
 def searches(target: str) -> bool:
@@ -47,10 +54,10 @@ def read(path: Path) -> dict[str, Any]:
     """A sweep's file as it stands; a name that nothing has is refused."""
     with _named(path):
         try:
-            told = tomllib.loads(path.read_text(encoding="utf-8"))
+            told = tomllib.loads(read_bounded(path, MOST_JSON).decode())
         except OSError as error:
             raise SelectError(f"it cannot be read: {error.strerror}") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:
             raise SelectError(f"it is no TOML: {error}") from None
         _check(told)
         return told
@@ -67,14 +74,34 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def _check(told: Mapping[str, Any]) -> None:
-    known = (*NAMES, *GROUPS, "search", "trials")
+    known = (*NAMES, *GROUPS, "search", "trials", "variants")
+    _check_names(told, known)
+    variants = told.get("variants", [{}])
+    if not isinstance(variants, list) or not all(isinstance(each, Mapping) for each in variants):
+        raise SelectError(f"variants={variants!r} must be tables, each under [[variants]]")
+    for each in variants:
+        _check_names(each, (*NAMES, *GROUPS))
+    if "task" not in told:
+        raise SelectError('which task? Write, for instance, task = "circle"')
+
+
+def _check_names(told: Mapping[str, Any], known: tuple[str, ...]) -> None:
     for name, value in told.items():
         if name not in known:
             raise SelectError(f"no name {name!r}; there are {', '.join(known)}")
         if name in (*GROUPS, "search") and not isinstance(value, Mapping):
             raise SelectError(f"{name}={value!r} must be a table, {name} = {{ … }}")
-    if "task" not in told:
-        raise SelectError('which task? Write, for instance, task = "circle"')
+
+
+def _variants(told: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The file with each of its variants laid over it; without any, the file."""
+    base = {name: value for name, value in told.items() if name != "variants"}
+    for variant in told.get("variants", [{}]):
+        merged = {**base, **variant}
+        for group in GROUPS:
+            if group in merged:
+                merged[group] = {**base.get(group, {}), **variant.get(group, {})}
+        yield merged
 
 
 def _choices(told: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -101,4 +128,9 @@ def _config(choice: Mapping[str, Any]) -> TrainConfig:
             given[group][part] = tuple(value) if isinstance(value, list) else value
         else:
             given[name] = value
+    if is_factory(str(given["task"])):
+        raise SelectError(
+            f"task={given['task']!r}: no file may name code to be run; train in it by its name on "
+            "the command line"
+        )
     return TrainConfig(**given)

@@ -59,7 +59,7 @@ class NetworkGraph(Protocol):
         ...
 
     def read(self, params: Numbers, begun: Any) -> Tensor:
-        """The value of every pair: [B, N, C]."""
+        """The value of every pair: [B, N, C]; one more row where a pass is allowed."""
         ...
 
 

@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from selectmdp.export.base import Numbers, Pick, Seen, shares
-from selectmdp.export.tensors import FLOAT, Tensor, joined, leaky
+from selectmdp.export.tensors import FLOAT, Tensor, joined, leaky, repeated
 from selectmdp.nets.isq import ISQ
 
 
@@ -53,7 +55,15 @@ class ISQGraph:
                 for name, part in sets.items()
             }
         widths = dict.fromkeys(params["phi"][-1], params["psi"]["own"].shape[0])
-        return self._apply(params["psi"], sets["unselected"], self._means(sets), widths)
+        means = self._means(sets)
+        values = self._apply(params["psi"], sets["unselected"], means, widths)
+        if "pass" not in params:
+            return values
+        # Its weights, with columns of 0 for the other commands, make a row of the pairs' width.
+        width = params["psi"]["bias"].size
+        wide = {name: _widened(part, width) for name, part in params["pass"].items()}
+        row = self._seen(repeated(wide["bias"], values), wide, means, widths)
+        return joined([values, row], axis=1)
 
     def _means(self, sets: dict[str, Rows]) -> dict[str, Tensor]:
         return {
@@ -66,7 +76,12 @@ class ISQGraph:
         self, affine: Any, part: Rows, means: dict[str, Tensor], widths: dict[str, int]
     ) -> Tensor:
         """Each row's own product, and one of each mean by its block of the weights."""
-        values, first = part.rows @ affine["own"] + affine["bias"], 0
+        return self._seen(part.rows @ affine["own"] + affine["bias"], affine, means, widths)
+
+    def _seen(
+        self, values: Tensor, affine: Any, means: dict[str, Tensor], widths: dict[str, int]
+    ) -> Tensor:
+        first = 0
         for name in self.network.sources:
             last = first + widths.get(name, 0)
             if name in means:
@@ -88,3 +103,8 @@ class ISQGraph:
     def _shares(self, there: Tensor) -> Tensor:
         """[B, 1, M]: the weight of each row in the mean, or in the sum; all 0 of an empty set."""
         return shares(there, self.network.sums).axis(1)
+
+
+def _widened(columns: Any, width: int) -> Any:
+    """With columns of 0 after the one that there is."""
+    return np.pad(columns, [(0, 0)] * (columns.ndim - 1) + [(0, width - 1)])

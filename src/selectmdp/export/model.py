@@ -55,12 +55,13 @@ def made(policy: Policy, num_select: int | None = None) -> ModelProto:
     phase_map = sharing.stretched(policy.phase_map, count)
     graph = Graph()
     seen = _inputs(graph, policy)
-    picked = unrolled(network, _sets(policy, phase_map), phase_map, seen)
-    commands = policy.spec.num_commands
+    commands, rows = policy.spec.num_commands, "N + 1" if policy.spec.allow_pass else "N"
+    passing = commands if policy.spec.allow_pass else 0
+    picked = unrolled(network, _sets(policy, phase_map), phase_map, seen, passing)
     for name, value, kind, shape in (
         ("pick_items", picked.items, INT, ("batch", count)),
         ("pick_commands", picked.commands, INT, ("batch", count)),
-        ("q_values", picked.values, FLOAT, ("batch", count, "N", commands)),
+        ("q_values", picked.values, FLOAT, ("batch", count, rows, commands)),
     ):
         graph.output(name, value, kind, shape, ABOUT[name])
     model = helper.make_model(
@@ -81,9 +82,10 @@ ABOUT: dict[str, str] = {
     "legal": "Which (item, command) pairs may be picked.",
     "context": "What describes each thing that is seen and cannot be picked; U is at least 1.",
     "context_present": "False: padding.",
-    "pick_items": "The items picked, in order; -1 where nothing legal was left.",
+    "pick_items": "The items picked, in order; -1 where nothing legal was left, and after a pass.",
     "pick_commands": "The command of each; 0 where nothing was picked.",
-    "q_values": "What each pick was the best of; -inf where a pair was not allowed.",
+    "q_values": "What each pick was the best of; -inf where a pair was not allowed. "
+    "Where a pass is allowed, one more row begins with what it is worth.",
 }
 """What each input and output is."""
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from selectmdp.export.base import Numbers, Pick, Seen, shares
-from selectmdp.export.tensors import FLOAT, Tensor, joined, leaky
+from selectmdp.export.tensors import FLOAT, Tensor, joined, leaky, repeated
 from selectmdp.nets.base import SMALL
 from selectmdp.nets.pairwise import Pairwise
 
@@ -38,7 +38,8 @@ class PairwiseGraph:
     def begin(self, params: Numbers, seen: Seen) -> Begun:
         """A state with no picks."""
         encoded = leaky(_apply(params["encode"], seen.items))
-        return Begun(seen, encoded, _apply(params["join"], encoded), seen.present.cast(FLOAT))
+        alone = _over_pass(params, "alone", _apply(params["join"], encoded))
+        return Begun(seen, encoded, alone, seen.present.cast(FLOAT))
 
     def extend(self, params: Numbers, begun: Begun, pick: Pick) -> Begun:
         """The state after one more pick."""
@@ -48,8 +49,8 @@ class PairwiseGraph:
         if "selected" not in params:
             return begun
         part = params["selected"]
-        meets, other = seen.items @ part["meets"], _apply(part["other"], pick.row)
-        more, worth = _messages(part, meets, other, pick.made)
+        meets = _over_pass(params, "selected", seen.items @ part["meets"])
+        more, worth = _messages(part, meets, _apply(part["other"], pick.row), pick.made)
         begun = begun._replace(messages=_sum(begun.messages, more), worth=_sum(begun.worth, worth))
         if "gather" not in params or seen.context is None:
             return begun
@@ -67,7 +68,8 @@ class PairwiseGraph:
             things = _apply(part["other"], seen.context.rows)
             if begun.gathered is not None:
                 things = things + begun.gathered @ params["gather"]["join"]
-            messages, more = _messages(part, seen.items @ part["meets"], things, seen.context.there)
+            meets = _over_pass(params, "context", seen.items @ part["meets"])
+            messages, more = _messages(part, meets, things, seen.context.there)
             rows, worth = rows + messages @ part["join"], _sum(worth, more)
         if "mean" in params:
             part = params["mean"]
@@ -86,6 +88,13 @@ def _messages(part: Numbers, meets: Tensor, others: Tensor, there: Tensor) -> tu
     deep = leaky(_apply(part["deepen"], leaky(meets.axis(2) + others.axis(1))))
     worth = there.axis(1) @ (leaky(others) @ part["worth"])
     return (deep * there.axis(1, 3)).sum(2), worth
+
+
+def _over_pass(params: Numbers, name: str, rows: Tensor) -> Tensor:
+    """[B, N + 1, H] where a pass is allowed: under the items' rows what the pass brings."""
+    if "pass" not in params:
+        return rows
+    return joined([rows, repeated(params["pass"][name][0], rows)], axis=1)
 
 
 def _apply(affine: Any, rows: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """K picks of one as a graph (paper §2.1): each phase's values, its mask, its argmax, unrolled.
 
-It is what `agent.act` does without exploring: item −1 where nothing legal is left, the first of
-equals. K is fixed in the graph; N, U and the batch are not.
+It is what `agent.act` does without exploring: item −1 where nothing legal is left and from a pass
+on, the first of equals. K is fixed in the graph; N, U and the batch are not.
 """
 
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from selectmdp.export.base import NetworkGraph, Numbers, Pick, Seen
-from selectmdp.export.tensors import FLOAT, Tensor, joined, where
+from selectmdp.export.tensors import BOOL, FLOAT, Tensor, joined, repeated, where
 from selectmdp.sharing import PhaseMap
 
 NONE = np.int64(-1)
@@ -24,17 +24,25 @@ class Picked(NamedTuple):
     commands: Tensor
     """[B, K]"""
     values: Tensor
-    """[B, K, N, C]: −inf where a pair was not allowed."""
+    """[B, K, N, C]: −inf where a pair was not allowed; one more row where a pass is allowed."""
 
 
 def unrolled(
-    network: NetworkGraph, sets: dict[int, Numbers], phase_map: PhaseMap, seen: Seen
+    network: NetworkGraph,
+    sets: dict[int, Numbers],
+    phase_map: PhaseMap,
+    seen: Seen,
+    passing: int = 0,
 ) -> Picked:
-    """All K phases. `sets` are the parameters by row of the phase map."""
+    """All K phases. `sets` are the parameters by row of the phase map.
+
+    `passing` is 0, or the number of commands where a pass is allowed.
+    """
     begun: dict[int, tuple[Any, int]] = {}
     picks: list[Pick] = []
     parts = []
-    free = seen.present
+    first_command = np.arange(passing) == 0
+    free, num_items = seen.present, seen.items.node("Shape", start=1, end=2)
     for row in phase_map:
         # Each parameter set has a state of its own, and hears of the picks when its phase comes.
         params = sets[row]
@@ -43,8 +51,14 @@ def unrolled(
             state = network.extend(params, state, pick)
         begun[row] = state, len(picks)
         allowed = seen.legal & free.axis(2)
+        if passing:
+            allowed = joined([allowed, repeated(first_command, allowed)], axis=1)
+            allowed = allowed & picks[-1].made.cast(BOOL).axis(2) if picks else allowed
         values = where(allowed, network.read(params, state), np.float32(-np.inf))
         item, command = best_pair(values, allowed)
+        if passing:
+            made = item.node("Less", num_items)
+            item, command = where(made, item, NONE), where(made, command, np.int64(0))
         picks.append(_pick(seen, item, command))
         free = free & ~picks[-1].hit
         parts.append(Picked(item, command, values.axis(1)))

@@ -129,5 +129,11 @@ def joined(parts: list[Tensor], axis: int) -> Tensor:
     return parts[0].node("Concat", *parts[1:], axis=axis)
 
 
+def repeated(row: Any, like: Tensor) -> Tensor:
+    """[B, 1, M]: a constant row for every state of a batch."""
+    shape = like.node("Shape", start=0, end=1).node("Concat", _indices(1, row.size), axis=0)
+    return like.graph.node("Expand", row[None, None], shape)
+
+
 def _indices(*numbers: int) -> Any:
     return np.asarray(numbers, np.int64)

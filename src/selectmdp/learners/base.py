@@ -9,8 +9,10 @@ from typing import Any, NamedTuple, Protocol
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from selectmdp.agent import Agent
+from selectmdp.devices import Shares
 from selectmdp.nets.base import Params
 from selectmdp.sharing import PhaseMap
+from selectmdp.spec import SelectError
 from selectmdp.types import Action, Observation, Transition
 
 State = Any
@@ -57,6 +59,20 @@ class Learner(Protocol):
         """Whether it learns from what each pick adds to the reward (`partial_reward`)."""
         ...
 
+    @property
+    def shares(self) -> Shares:
+        """The devices that learn together; `act` and `learn` then run on one of them."""
+        ...
+
+    @property
+    def shares_worlds(self) -> bool:
+        """Whether each device has environments of its own; else all play the same."""
+        ...
+
+    def shared(self, shares: Shares) -> "Learner":
+        """The same on so many devices; where they cannot have equal shares it is refused."""
+        ...
+
     def init(self, key: Key[Array, ""], transition: Transition) -> State:
         """Before the first step; `transition` is [E, …] and only its shapes count."""
         ...
@@ -96,3 +112,13 @@ class Learner(Protocol):
     def phase_map(self, step: int) -> PhaseMap:
         """Which set serves which phase at this step."""
         ...
+
+
+def check_shares(name: str, total: int, shares: Shares) -> None:
+    """A number that all devices have an equal part of."""
+    if total % shares.count:
+        fits = -(-total // shares.count) * shares.count
+        raise SelectError(
+            f"{name}={total}: must be a multiple of the {shares.count} devices that JAX has; "
+            f"--set {name}={fits} (and what must fit it), or let JAX see fewer of them"
+        )

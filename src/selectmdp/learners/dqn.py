@@ -4,7 +4,8 @@ One update an environment step: a batch of S-MDP steps, all K phases of each in 
 the sum over phases of the batch's mean squared error, one Adam step for all parameter sets.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -14,7 +15,8 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from selectmdp import replay, sharing, td
 from selectmdp.agent import Agent
-from selectmdp.learners.base import Played
+from selectmdp.devices import ALONE, Shares
+from selectmdp.learners.base import Played, check_shares
 from selectmdp.nets.base import Params
 from selectmdp.settings import PaperSettings
 from selectmdp.types import Action, Observation, Transition
@@ -39,9 +41,11 @@ class DQN:
     settings: PaperSettings
     total_steps: int
     """T, over all environments; exploration and splits are shares of it."""
+    shares: Shares = ALONE
 
     rollout = 1
     marginal = False
+    shares_worlds = False
 
     @property
     def num_envs(self) -> int:
@@ -59,6 +63,11 @@ class DQN:
     def warmup(self) -> int:
         """Steps of random acting before the first update."""
         return max(min(self.settings.replay_capacity, self.total_steps // 10), 1)
+
+    def shared(self, shares: Shares) -> "DQN":
+        """Each device has its part of every batch; all play and remember the same steps."""
+        check_shares("batch_size", self.settings.batch_size, shares)
+        return replace(self, shares=shares)
 
     def init(self, key: Key[Array, ""], transition: Transition) -> State:
         """Fresh parameters and an empty replay."""
@@ -100,7 +109,8 @@ class DQN:
     ) -> tuple[State, Float[Array, ""], Bool[Array, ""]]:
         """Store the steps; once warm, as many updates as there were steps."""
         newest = jax.tree.map(lambda leaf: leaf[0], played.steps)
-        state = state._replace(replay=jax.vmap(replay.add)(state.replay, newest))
+        add = partial(replay.add, allow_pass=self.agent.spec.allow_pass)
+        state = state._replace(replay=jax.vmap(add)(state.replay, newest))
         warm = (step >= self.warmup) & (state.replay.filled.min() >= 2)
 
         def updates() -> tuple[Params, optax.OptState, Float[Array, ""]]:
@@ -125,7 +135,7 @@ class DQN:
     ) -> tuple[Params, optax.OptState, Float[Array, ""]]:
         """One Adam step on one batch."""
         batch = self.sample(key, state.replay)
-        error, gradient = self._gradient(params, state, batch)
+        error, gradient = self.shares.mean(self._gradient(params, state, batch))
         change, optimiser = self._adam().update(gradient, optimiser)
         return optax.apply_updates(params, change), optimiser, error
 
@@ -133,25 +143,25 @@ class DQN:
         """The sum over phases of the batch's mean squared error."""
         target = self.targets(state, batch)
         values = self.agent.picked_values(params, state.phase_map, batch.observation, batch.action)
-        taken = (batch.action.items >= 0).T  # [K, B]
-        errors = jnp.where(taken, target.T - values, 0.0)
+        learns = self.agent.chose(batch.action).T & jnp.isfinite(target.T)  # [K, B]
+        errors = jnp.where(learns, target.T - values, 0.0)
         return jnp.square(errors).mean(axis=1).sum()
 
     def sample(self, key: Key[Array, ""], rings: replay.Rows) -> Transition:
-        """A batch of stored steps, from all environments alike."""
+        """This device's part of a batch of stored steps, from all environments alike."""
         which_key, row_key = jax.random.split(key)
         size, spec = self.settings.batch_size, self.agent.spec
         ring = jax.random.randint(which_key, (size,), 0, self.num_envs)
         pairs = (spec.num_items, spec.num_commands)
         return jax.vmap(lambda key, ring: replay.sample(key, rings, ring, pairs))(
-            jax.random.split(row_key, size), ring
+            self.shares.keys(row_key, size), self.shares.part(ring)
         )
 
     def targets(self, state: State, batch: Transition) -> Float[Array, "B K"]:
         """What the target network says the picks of a batch are worth."""
         following = self.agent.following(state.target, state.phase_map, batch)
-        rule = self.agent.algorithm.rule
-        return jax.vmap(lambda *each: td.targets(rule, *each))(
+        rule, allow_pass = self.agent.algorithm.rule, self.agent.spec.allow_pass
+        return jax.vmap(partial(td.targets, rule, allow_pass=allow_pass))(
             batch.action.items, batch.reward, batch.discount, following
         )
 
@@ -186,7 +196,7 @@ class DQN:
         self, params: Params, state: State, batch: Transition
     ) -> tuple[Float[Array, ""], Params]:
         """Loss and gradient of a batch, in as few slices as stay in cache one by one."""
-        size = self.settings.batch_size
+        size = batch.reward.shape[0]
         fits = self.agent.states_at_once() or size
         slices = next(n for n in range(1, size + 1) if size % n == 0 and size // n <= fits)
         if slices == 1:

@@ -6,7 +6,7 @@ reaches its first pick at once. What is learned is the value of picking greedily
 where a later pick explored, and goes on there with what the network promised.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,11 +17,15 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from selectmdp import sharing, td
 from selectmdp.agent import Agent
+from selectmdp.devices import ALONE, Shares
 from selectmdp.iterative import is_last
-from selectmdp.learners.base import Played
+from selectmdp.learners.base import Played, check_shares
 from selectmdp.nets.base import Params
 from selectmdp.settings import FastSettings
 from selectmdp.types import Action, Observation, Transition
+
+ROWS_AT_ONCE = 3200
+"""Items, over environments, that are acted on together."""
 
 
 class State(NamedTuple):
@@ -57,6 +61,9 @@ class QLambda:
     settings: FastSettings
     total_steps: int
     """T, over all environments; exploration, learning rate and splits are shares of it."""
+    shares: Shares = ALONE
+
+    shares_worlds = True
 
     @property
     def num_envs(self) -> int:
@@ -77,6 +84,12 @@ class QLambda:
     @property
     def marginal(self) -> bool:
         return self.settings.marginal and self.agent.algorithm.rule.chains
+
+    def shared(self, shares: Shares) -> "QLambda":
+        """Each device has its part of the environments, and of every batch."""
+        check_shares("num_envs", self.num_envs, shares)
+        check_shares("minibatch", self.settings.minibatch, shares)
+        return replace(self, shares=shares)
 
     def init(self, key: Key[Array, ""], transition: Transition) -> State:
         """Fresh parameters."""
@@ -109,7 +122,9 @@ class QLambda:
             )
             return acted.action, Aside(acted.worth, acted.greedy)
 
-        return jax.vmap(one)(jax.random.split(key, self.num_envs), observation)
+        num_envs, num_items = observation.present.shape  # those of this device
+        keys = self.shares.keys(key, self.num_envs)
+        return in_groups(one, _group(num_envs, num_items), keys, observation)
 
     def learn(
         self, key: Key[Array, ""], state: State, played: Played, step: Int[Array, ""]
@@ -121,13 +136,15 @@ class QLambda:
         lesson = jax.tree.map(lambda leaf: leaf.reshape(count, *leaf.shape[2:]), lesson)
 
         def epoch(carry: Any, key: Key[Array, ""]) -> tuple[Any, Float[Array, ""]]:
-            order = jax.random.permutation(key, count).reshape(-1, self.settings.minibatch)
-            return jax.lax.scan(update, carry, order)
+            order = jax.random.permutation(self.shares.own(key), count)
+            rows = order.reshape(-1, self.shares.of(self.settings.minibatch))
+            return jax.lax.scan(update, carry, rows)
 
         def update(carry: Any, rows: Int[Array, " B"]) -> tuple[Any, Float[Array, ""]]:
             params, optimiser = carry
             batch = jax.tree.map(lambda leaf: leaf[rows], lesson)
             loss, gradient = jax.value_and_grad(self.loss)(params, state.phase_map, batch)
+            gradient = self.shares.mean(gradient)
             change, optimiser = self._optimiser().update(gradient, optimiser, params)
             return (optax.apply_updates(params, change), optimiser), loss
 
@@ -142,8 +159,8 @@ class QLambda:
     def loss(self, params: Params, phase_map: Int[Array, " K"], batch: Lesson) -> Float[Array, ""]:
         """The sum over phases of the batch's mean squared error."""
         values = self.agent.picked_values(params, phase_map, batch.observation, batch.action)
-        taken = (batch.action.items >= 0).T  # [K, B]
-        errors = jnp.where(taken, batch.target.T - values, 0.0)
+        learns = (self.agent.chose(batch.action) & jnp.isfinite(batch.target)).T  # [K, B]
+        errors = jnp.where(learns, batch.target.T - values, 0.0)
         return jnp.square(errors).mean(axis=1).sum()
 
     def targets(self, state: State, played: Played) -> Float[Array, "T E K"]:
@@ -151,12 +168,13 @@ class QLambda:
         steps, rule = played.steps, self.agent.algorithm.rule
         if not rule.chains:  # each pick has a future of its own, which no later pick's return tells
             return jax.lax.map(lambda row: self._one_step(state, row), steps)
-        rewards = jax.vmap(jax.vmap(at_last_pick))(steps.action.items, steps.reward)
+        at_last = partial(at_last_pick, allow_pass=self.agent.spec.allow_pass)
+        rewards = jax.vmap(jax.vmap(at_last))(steps.action.items, steps.reward)
         if played.marginal is not None:
             rewards = played.marginal
         discount = steps.discount if rule.looks_ahead else jnp.zeros_like(steps.discount)
         return lambda_returns(
-            taken=steps.action.items >= 0,
+            taken=jax.vmap(self.agent.chose)(steps.action),
             rewards=rewards,
             discount=discount,
             cut=steps.truncated,
@@ -191,13 +209,12 @@ class QLambda:
     def _promised(self, state: State, steps: Transition) -> Float[Array, "T E"]:
         """What was promised after steps that no recorded one follows: at time limits and the end.
 
-        Other places hold 0.
+        NaN where nothing could be picked there, which promises nothing. Other places hold 0.
         """
+        first = partial(self.agent.first_worth, state.params, state.phase_map)
 
         def worth(seen: Observation) -> Float[Array, " E"]:
-            return jax.vmap(self.agent.first_worth, in_axes=(None, None, 0))(
-                state.params, state.phase_map, seen
-            )
+            return jax.vmap(first)(seen)
 
         end = worth(jax.tree.map(lambda leaf: leaf[-1], steps.next_observation))
         nothing = jnp.zeros_like(steps.reward)
@@ -233,7 +250,8 @@ class _Ahead(NamedTuple):
 
     def seen(self, trust: float) -> Float[Array, " E"]:
         """The promise, moved towards the return where the next pick was greedy."""
-        return self.promised + jnp.where(self.heeded, trust * (self.earned - self.promised), 0.0)
+        heeded = self.heeded & jnp.isfinite(self.earned)
+        return self.promised + jnp.where(heeded, trust * (self.earned - self.promised), 0.0)
 
 
 def lambda_returns(
@@ -248,7 +266,8 @@ def lambda_returns(
 ) -> Float[Array, "T E K"]:
     """The return of each pick, from the last to the first.
 
-    `promised` counts at the last step and where `cut` is set, after which another episode follows.
+    `promised` counts at the last step and where `cut` is set, after which another episode follows;
+    where it is NaN, so is the return of the last pick before it, and those before heed promises.
     A phase in which nothing was picked lets what follows through, with its reward.
     """
 
@@ -264,6 +283,7 @@ def lambda_returns(
     def step(ahead: _Ahead, now: Any) -> tuple[_Ahead, Float[Array, "E K"]]:
         taken, rewards, discount, cut, promised, aside = now
         after = discount * jnp.where(cut, promised, ahead.seen(lambda_steps))
+        after = jnp.where(discount == 0.0, 0.0, after)  # an end is known to promise nothing
         phases = jax.tree.map(lambda leaf: leaf.T, (taken, rewards, *aside))
         last = _Ahead(after, after, jnp.ones_like(cut))
         ahead, earned = jax.lax.scan(pick, last, phases, reverse=True)
@@ -274,7 +294,27 @@ def lambda_returns(
     return jax.lax.stop_gradient(jax.lax.scan(step, end, steps, reverse=True)[1])
 
 
-def at_last_pick(items: Int[Array, " K"], reward: Float[Array, ""]) -> Float[Array, " K"]:
-    """A step's reward at its last pick; where nothing was picked, at the last phase."""
-    idle = (items[0] < 0) & (jnp.arange(items.shape[0]) == items.shape[0] - 1)
-    return jnp.where(is_last(items) | idle, reward, 0.0)
+def in_groups(function: Any, group: int, *batched: Any) -> Any:
+    """`function` over arguments [E, …], so many at once."""
+    together = jax.vmap(function)
+    count = jax.tree.leaves(batched)[0].shape[0]
+    if group == count:
+        return together(*batched)
+    apart = jax.tree.map(lambda leaf: leaf.reshape(count // group, group, *leaf.shape[1:]), batched)
+    made = jax.lax.map(lambda each: together(*each), apart)
+    return jax.tree.map(lambda leaf: leaf.reshape(count, *leaf.shape[2:]), made)
+
+
+def _group(num_envs: int, num_items: int) -> int:
+    """How many environments act at once, so that all that is made of their items stays in cache."""
+    most = max(ROWS_AT_ONCE // num_items, 1)
+    return max(group for group in range(1, num_envs + 1) if num_envs % group == 0 and group <= most)
+
+
+def at_last_pick(
+    items: Int[Array, " K"], reward: Float[Array, ""], allow_pass: bool = False
+) -> Float[Array, " K"]:
+    """A step's reward at its last pick, or pass; where there was none, at the last phase."""
+    last = is_last(items, allow_pass)
+    idle = ~last.any() & (jnp.arange(items.shape[0]) == items.shape[0] - 1)
+    return jnp.where(last | idle, reward, 0.0)

@@ -2,6 +2,9 @@
 
 Callers batch with `jax.vmap` over states and over phases. Parameters are plain dicts of arrays; the
 sets of several phases are stacked on a leading axis (`sharing`).
+
+Where the spec allows a pass, parameters have a part for it and the values one more row, [N + 1, C],
+whose first number is what the pass is worth; the others mean nothing. Item −1 is that row.
 """
 
 import math
@@ -36,8 +39,8 @@ class Network(Protocol):
 
     def values(
         self, params: Params, observation: Observation, picks: Action
-    ) -> Float[Array, "N C"]:
-        """The value of every pair, of illegal ones too."""
+    ) -> Float[Array, "rows C"]:
+        """The value of every pair, of illegal ones too, and of the pass where it is allowed."""
         ...
 
     def value(
@@ -66,7 +69,7 @@ class StackedNetwork(Network, Protocol):
 
     def stacked_values(
         self, params: Params, observation: Observation, picks: Action
-    ) -> Float[Array, "K B N C"]:
+    ) -> Float[Array, "K B rows C"]:
         """`values` of each."""
         ...
 
@@ -99,14 +102,14 @@ class IncrementalNetwork(Network, Protocol):
         """The state after one more pick; item −1 picks nothing."""
         ...
 
-    def read(self, params: Params, begun: Any, observation: Observation) -> Float[Array, "N C"]:
-        """The value of every pair."""
+    def read(self, params: Params, begun: Any, observation: Observation) -> Float[Array, "rows C"]:
+        """The value of every pair, and of the pass where it is allowed."""
         ...
 
 
 def check_rows(trained: Spec, shown: Spec) -> None:
     """For networks that any N, U and K suit: what describes a row must be as in training."""
-    names = ["item_features", "num_commands"]
+    names = ["item_features", "num_commands", "allow_pass"]
     names += ["context_features"] if trained.num_context else []
     for name in names:
         if getattr(trained, name) != getattr(shown, name):
@@ -136,6 +139,14 @@ def normalised(rows: Float[Array, "M H"]) -> Float[Array, "M H"]:
     """Each row with mean 0 and variance 1."""
     centred = rows - rows.mean(axis=1, keepdims=True)
     return centred * jax.lax.rsqrt(jnp.square(centred).mean(axis=1, keepdims=True) + SMALL)
+
+
+def over_pass(
+    values: Float[Array, "*stack N C"], worth: Float[Array, "*stack 1"]
+) -> Float[Array, "*stack N+1 C"]:
+    """The values of pairs, and under them a row that begins with that of the pass."""
+    row = jnp.zeros_like(values[..., :1, :]).at[..., 0].set(worth)
+    return jnp.concatenate([values, row], axis=-2)
 
 
 def pick_rows(observation: Observation, picks: Action) -> Float[Array, "K X"]:

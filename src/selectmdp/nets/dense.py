@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
 from selectmdp.iterative import picked
-from selectmdp.nets.base import Params, leaky, weight
+from selectmdp.nets.base import Params, leaky, over_pass, weight
 from selectmdp.spec import SelectError, Spec
 from selectmdp.types import Action, Observation
 
@@ -21,7 +21,7 @@ SortKey = Callable[[Observation], Float[Array, " N"]]
 
 @dataclass(frozen=True)
 class Dense:
-    """Hidden layers on all numbers of a state, and N · C outputs."""
+    """Hidden layers on all numbers of a state, and N · C outputs; the pass is one more."""
 
     hidden: tuple[int, ...] = ()
     """Widths of the hidden layers; none given: two of 6 × the flattened input, as published."""
@@ -36,7 +36,7 @@ class Dense:
             + spec.num_context * spec.context_features
         )
         hidden = self.hidden or (6 * inputs, 6 * inputs)
-        sizes = (inputs, *hidden, spec.num_items * spec.num_commands)
+        sizes = (inputs, *hidden, spec.num_items * spec.num_commands + spec.allow_pass)
         keys = jax.random.split(key, len(sizes) - 1)
         return [
             {"weight": weight(layer_key, rows, columns, rows), "bias": jnp.zeros(columns)}
@@ -53,7 +53,7 @@ class Dense:
 
     def values(
         self, params: Params, observation: Observation, picks: Action
-    ) -> Float[Array, "N C"]:
+    ) -> Float[Array, "rows C"]:
         """All pairs at once, in the items' own order."""
         num_items, num_commands = observation.legal.shape
         order = jnp.arange(num_items) if self.order is None else self.order(observation)
@@ -68,7 +68,9 @@ class Dense:
             x = leaky(x @ layer["weight"] + layer["bias"])
         x = x @ params[-1]["weight"] + params[-1]["bias"]
         place = jnp.argsort(order)  # where each item went
-        return x.reshape(num_items, num_commands)[place]
+        pairs, passing = jnp.split(x, [num_items * num_commands])
+        values = pairs.reshape(num_items, num_commands)[place]
+        return over_pass(values, passing) if passing.size else values
 
     def value(
         self,

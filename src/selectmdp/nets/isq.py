@@ -3,7 +3,8 @@
 A layer gives each row of a set its own product, plus a product of the mean of every set, plus a
 bias, with the same weights for all rows of a set; so permuting the items permutes the values, and
 nothing depends on N. The sets: selected (features and one-hot command), unselected, context. The
-selected set is held as K rows, one a pick, instead of N masked ones.
+selected set is held as K rows, one a pick, instead of N masked ones. What a pass is worth is a
+product of the last means alone, so that it does not depend on the items' order either.
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from jaxtyping import Array, Float, Int, Key
 
 from selectmdp.iterative import picked
 from selectmdp.nets import layers
-from selectmdp.nets.base import Params, check_rows, leaky
+from selectmdp.nets.base import Params, check_rows, leaky, over_pass, weight
 from selectmdp.nets.layers import Rows
 from selectmdp.spec import Spec
 from selectmdp.types import Action, Observation
@@ -61,7 +62,11 @@ class ISQ:
         seen = sum(widths[name] for name in self._seen(widths))
         out_key = jax.random.fold_in(key, self.layers)
         out = layers.affine(out_key, self.channels, seen, spec.num_commands)
-        return {"phi": phi, "psi": out}
+        params = {"phi": phi, "psi": out}
+        if spec.allow_pass:
+            pass_key = jax.random.fold_in(key, self.layers + 1)
+            params["pass"] = {"means": weight(pass_key, seen, 1, seen), "bias": jnp.zeros(1)}
+        return params
 
     def check(self, trained: Spec, shown: Spec) -> None:
         """Any N, U and K are fine; what describes a row must be as in training."""
@@ -69,10 +74,11 @@ class ISQ:
 
     def values(
         self, params: Params, observation: Observation, picks: Action
-    ) -> Float[Array, "N C"]:
+    ) -> Float[Array, "rows C"]:
         """ψ of every unselected row; rows of other items hold numbers that mean nothing."""
         sets = self._hidden(params, observation, picks)
-        return self._psi(params, sets, sets["unselected"].rows)
+        values = self._psi(params, sets, sets["unselected"].rows)
+        return over_pass(values, self._pass(params, sets)) if "pass" in params else values
 
     def value(
         self,
@@ -85,7 +91,9 @@ class ISQ:
         """ψ of one row alone."""
         sets = self._hidden(params, observation, picks)
         row = self._psi(params, sets, sets["unselected"].rows[item][None])[0]
-        return row[command]
+        if "pass" not in params:
+            return row[command]
+        return jnp.where(item < 0, self._pass(params, sets)[0], row[command])
 
     def states_at_once(self, num_items: int, num_select: int) -> int:
         """As many as fit in the cache."""
@@ -93,7 +101,7 @@ class ISQ:
 
     def stacked_values(
         self, params: Params, observation: Observation, picks: Action
-    ) -> Float[Array, "K B N C"]:
+    ) -> Float[Array, "K B rows C"]:
         """`values` of the phases of a batch."""
         sets = self._stacked_sets(params, observation, picks)
         return layers.stacked_values(params, sets, self._seen(sets))
@@ -110,7 +118,7 @@ class ISQ:
         sets["unselected"] = Rows(
             jnp.concatenate([rows, row], axis=2), jnp.pad(share, ((0, 0), (0, 0), (0, 1)))
         )
-        return layers.stacked_value(params, sets, self._seen(sets), pick.commands)
+        return layers.stacked_value(params, sets, self._seen(sets), pick)
 
     def _hidden(self, params: Params, observation: Observation, picks: Action) -> dict[str, Rows]:
         sets = self._sets(observation, picks, "context" in params["phi"][0])
@@ -126,6 +134,10 @@ class ISQ:
         self, params: Params, sets: dict[str, Rows], rows: Float[Array, "M H"]
     ) -> Float[Array, "M C"]:
         return layers.apply(params["psi"], rows, layers.means(sets, self._seen(sets)))
+
+    def _pass(self, params: Params, sets: dict[str, Rows]) -> Float[Array, " 1"]:
+        means = layers.means(sets, self._seen(sets))
+        return means @ params["pass"]["means"] + params["pass"]["bias"]
 
     def _seen(self, sets: dict[str, Rows] | dict[str, int]) -> list[str]:
         return [name for name in self.sources if name in sets]

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Key
 
-from selectmdp.nets.base import Params, leaky, weight
+from selectmdp.nets.base import Params, leaky, over_pass, weight
+from selectmdp.types import Action
 
 Affine = dict[str, Array]
 FEW_FEATURES = 8
@@ -61,21 +62,28 @@ def means(sets: dict[str, Rows], seen: list[str]) -> Float[Array, "*stack S"]:
 
 def stacked_values(
     params: Params, sets: dict[str, Rows], seen: list[str]
-) -> Float[Array, "K B M C"]:
-    """ψ of every unselected row of a stack."""
+) -> Float[Array, "K B rows C"]:
+    """ψ of every unselected row of a stack, and the pass where there is one."""
     sets, psi = _stacked_hidden(params, sets, seen), params["psi"]
     common = _common([psi], means(sets, seen))[0]
-    return _product(sets["unselected"].rows, psi["own"]) + common[:, :, None]
+    values = _product(sets["unselected"].rows, psi["own"]) + common[:, :, None]
+    if "pass" not in params:
+        return values
+    return over_pass(values, _common([params["pass"]], means(sets, seen))[0])
 
 
 def stacked_value(
-    params: Params, sets: dict[str, Rows], seen: list[str], command: Int[Array, "K B"]
+    params: Params, sets: dict[str, Rows], seen: list[str], pick: Action
 ) -> Float[Array, "K B"]:
-    """ψ of the last unselected row of a stack, for one command each."""
+    """ψ of the last unselected row of a stack, for the command of each pick, or the pass."""
     sets, psi = _stacked_hidden(params, sets, seen), params["psi"]
     common = _common([psi], means(sets, seen))[0]
     values = _product(sets["unselected"].rows[:, :, -1], psi["own"]) + common
-    return jnp.take_along_axis(values, command[..., None], axis=-1)[..., 0]
+    value = jnp.take_along_axis(values, pick.commands[..., None], axis=-1)[..., 0]
+    if "pass" not in params:
+        return value
+    passing = _common([params["pass"]], means(sets, seen))[0][..., 0]
+    return jnp.where(pick.items < 0, passing, value)
 
 
 def _stacked_hidden(params: Params, sets: dict[str, Rows], seen: list[str]) -> dict[str, Rows]:

@@ -10,6 +10,9 @@ What all items have in common, the worth of the state, has a way of its own to t
 dueling networks): the mean, each pick and each thing of the context add to it. How much one of many
 items matters to it is little, and would be lost among what tells the items apart.
 
+A pass, where it is allowed, is one more row beside the items, learned instead of seen: it meets
+what they meet, and counts in no mean.
+
 What does not depend on the picks is made once a step (`begin`); a pick adds to it (`extend`);
 `read` gives the values. Learning needs one row only and takes `value`.
 """
@@ -34,11 +37,11 @@ class Begun(NamedTuple):
 
     encoded: Float[Array, "N H"]
     """What each item is."""
-    alone: Float[Array, "N H"]
-    """What each item brings to the join by itself."""
-    meets: Float[Array, "N H"]
-    """What each item brings to a message with a pick."""
-    messages: Float[Array, "N M"]
+    alone: Float[Array, "rows H"]
+    """What each item, and the pass, brings to the join by itself."""
+    meets: Float[Array, "rows H"]
+    """What each brings to a message with a pick."""
+    messages: Float[Array, "rows M"]
     """Summed over the picks made."""
     left: Float[Array, " N"]
     """1 for items that are present and not picked."""
@@ -94,6 +97,9 @@ class Pairwise:
                 "join": weight(next(keys), width, width, width),
                 "worth": weight(next(keys), 2 * width, 1, 2 * width),
             }
+        if spec.allow_pass:
+            names = ("alone", *self._others(spec))
+            params["pass"] = {name: weight(next(keys), 1, width, 1) for name in names}
         return params
 
     def check(self, trained: Spec, shown: Spec) -> None:
@@ -102,7 +108,7 @@ class Pairwise:
 
     def values(
         self, params: Params, observation: Observation, picks: Action
-    ) -> Float[Array, "N C"]:
+    ) -> Float[Array, "rows C"]:
         """The value of every pair; rows of picked items hold numbers that mean nothing."""
         begun = self._extended(params, self.begin(params, observation), observation, picks)
         return self.read(params, begun, observation)
@@ -121,15 +127,17 @@ class Pairwise:
         begun = self._extended(params, self.begin(params, row), observation, picks)
         encoded = leaky(apply(params["encode"], observation.items))
         left = self._left(observation.present.astype(jnp.float32), picks)
-        return self.read(params, begun, row, (encoded, left))[0, command]
+        values = self.read(params, begun, row, (encoded, left))
+        return values[jnp.where(item < 0, 1, 0) if "pass" in params else 0, command]
 
     def begin(self, params: Params, observation: Observation) -> Begun:
         """A state with no picks."""
         encoded = leaky(apply(params["encode"], observation.items))
-        alone = apply(params["join"], encoded)
+        alone = _over_pass(params, "alone", apply(params["join"], encoded))
         meets = jnp.zeros_like(alone)
         if "selected" in params:
             meets = observation.items @ params["selected"]["meets"]
+            meets = _over_pass(params, "selected", meets)
         return Begun(
             encoded,
             alone,
@@ -153,7 +161,7 @@ class Pairwise:
 
     def read(
         self, params: Params, begun: Begun, observation: Observation, others: Any = None
-    ) -> Float[Array, "N C"]:
+    ) -> Float[Array, "rows C"]:
         """The value of every pair; `others` are all items where those begun are only some."""
         joined, worth = begun.alone, begun.worth
         if "selected" in params:
@@ -163,8 +171,8 @@ class Pairwise:
             things = apply(part["other"], observation.context)
             if "gather" in params:
                 things = things + begun.gathered @ params["gather"]["join"]
-            meets, there = observation.items @ part["meets"], observation.context_present
-            messages, more = _messages(part, meets, things, there)
+            meets = _over_pass(params, "context", observation.items @ part["meets"])
+            messages, more = _messages(part, meets, things, observation.context_present)
             joined, worth = joined + messages @ part["join"], worth + more
         if "mean" in params:
             part = params["mean"]
@@ -224,6 +232,11 @@ def _messages(
     deep = leaky(apply(part["deepen"], leaky(meets[:, None] + others[None])))
     worth = (weights @ (leaky(others) @ part["worth"]))[0]
     return jnp.einsum("mph,p->mh", deep, weights), worth
+
+
+def _over_pass(params: Params, name: str, rows: Float[Array, "N H"]) -> Float[Array, "rows H"]:
+    """What items bring, and under them what the pass does, where there is one."""
+    return jnp.concatenate([rows, params["pass"][name]]) if "pass" in params else rows
 
 
 def _affine(key: Key[Array, ""], rows: int, columns: int) -> Params:

@@ -1,4 +1,7 @@
-"""A network of its own for each item (IDQN as the paper's text says): N parameter sets, N fixed."""
+"""A network of its own for each item (IDQN as the paper's text says): N parameter sets, N fixed.
+
+Where a pass is allowed it has a set of its own too, the last.
+"""
 
 from dataclasses import dataclass
 
@@ -18,9 +21,9 @@ class PerItem:
     network: Network
 
     def init(self, key: Key[Array, ""], spec: Spec) -> Params:
-        """Fresh parameters: N sets."""
+        """Fresh parameters: N sets, and one for the pass."""
         return jax.vmap(lambda key: self.network.init(key, spec))(
-            jax.random.split(key, spec.num_items)
+            jax.random.split(key, spec.num_items + spec.allow_pass)
         )
 
     def check(self, trained: Spec, shown: Spec) -> None:
@@ -34,13 +37,13 @@ class PerItem:
 
     def values(
         self, params: Params, observation: Observation, picks: Action
-    ) -> Float[Array, "N C"]:
+    ) -> Float[Array, "rows C"]:
         """Row i by the parameters of item i."""
 
         def row(own: Params, item: Int[Array, ""]) -> Float[Array, " C"]:
             return self.network.values(own, observation, picks)[item]
 
-        return jax.vmap(row)(params, jnp.arange(observation.items.shape[0]))
+        return jax.vmap(row)(params, jnp.arange(jax.tree.leaves(params)[0].shape[0]))
 
     def value(
         self,

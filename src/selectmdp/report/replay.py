@@ -108,7 +108,7 @@ def _played(
 ) -> dict[str, Any]:
     """One player's episode, which may end before its time: a row for each step.
 
-    `picks` are (item, command), item −1 where nothing legal was left; `values` are those of each
+    `picks` are (item, command), item −1 where they had ended; `values` are those of each
     item's best command, null where it had none that was allowed.
     """
     rewards, picks, frames, values = [], [], [], []
@@ -123,7 +123,8 @@ def _played(
         picks.append(made.tolist())
         frames.append([pictures.add(env.draw(moment.state, part)) for part in _parts(made)])
         if moment.told is not None:
-            values.append(np.asarray(moment.told).max(axis=2))
+            items = env.spec.num_items  # without the row of a pass
+            values.append(np.asarray(moment.told)[:, :items].max(axis=2))
         progress(number)
     return {
         "name": player.name,

@@ -65,6 +65,8 @@ def solve_iterated(
 ) -> IteratedSolution:
     """Value iteration; the values are within `tolerance` (relative, if they are above 1)."""
     check_gamma(gamma)
+    if world.allow_pass or world.legal_after is not None:
+        raise SelectError(f"{world}: only worlds without pass and legal_after; take solve")
     if not 0.0 <= between <= 1.0:
         raise SelectError(f"between={between}: must be within [0, 1]")
     prefixes, phases = _phases(world)

@@ -18,6 +18,9 @@ CAPTIONS: Mapping[str, str] = {
     "line, what is allowed the lower one. Right: the weights that the proof constructs.",
 }
 
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+"""What the browser lets the page do: no script, and nothing from elsewhere."""
+
 STYLE = """
 body { font: 16px/1.45 system-ui, sans-serif; color: #222; max-width: 60rem; margin: 0 auto;
   padding: 1rem; }
@@ -46,6 +49,7 @@ def page(verdicts: Mapping[str, Verdict], plan: Plan) -> str:
         [
             "<!doctype html>",
             '<html lang="en"><head><meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>selectmdp verify</title><style>{STYLE}</style></head><body>",
             "<h1>The statements behind the method, checked numerically</h1>",

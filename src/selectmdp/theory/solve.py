@@ -38,8 +38,11 @@ class Solution:
 
     def phase_q(
         self, state: int, picks: Sequence[tuple[int, int]] = ()
-    ) -> Float[np.ndarray, "N C"]:
-        """Optimal value of each (item, command) after these picks; −∞ where it is not legal."""
+    ) -> Float[np.ndarray, "rows C"]:
+        """Optimal value of each (item, command) after these picks; −∞ where it is not legal.
+
+        Where a pass is allowed one more row begins with its value, as in a network.
+        """
         world = self.world
         if check_count("state", state) >= world.num_states:
             raise SelectError(f"state={state}: this world has {world.num_states} states")
@@ -54,7 +57,11 @@ class Solution:
         values = np.where(completes, self.action_values[state], -np.inf)
         best = np.where(held, values[:, None, None], -np.inf).max(axis=0)
         best[chosen] = -np.inf
-        return best
+        if not world.allow_pass or len(chosen) == world.num_select:
+            return best
+        passing = np.full((1, best.shape[1]), -np.inf)
+        passing[0, 0] = self.action_values[state, world.joint.index(tuple(sorted(picks)))]
+        return np.concatenate([best, passing])
 
     def act(self, key: Key[Array, ""], state: Int[Array, ""], observation: Observation) -> Action:
         """The best action as a policy that `evaluate` can play."""
@@ -114,23 +121,31 @@ def optimality(world: TinyWorld, policy: Policy, gamma: float) -> float:
 
 
 def random_policy(world: TinyWorld) -> Float[np.ndarray, "S A"]:
-    """The chance of each joint action if every pick is any legal pair, as in `random_action`."""
+    """The chance of each joint action if every pick is any legal pair, as in `random_action`.
+
+    A pass, where it is allowed, is as likely as each of them.
+    """
     # Chances of the *sets* picked so far: those of the orders that lead to a set add up.
     never = np.zeros(world.num_states)
     reached: dict[frozenset[tuple[int, int]], np.ndarray] = {frozenset(): never + 1}
+    passed: dict[frozenset[tuple[int, int]], np.ndarray] = {}
     for _ in range(world.num_select):
         after: dict[frozenset[tuple[int, int]], np.ndarray] = {}
         for picks, chance in reached.items():
-            left = world.open_pairs.copy()
-            left[:, [item for item, _ in picks]] = False
-            count = left.sum(axis=(1, 2))
+            left = world.open_after(tuple(picks))
+            count = left.sum(axis=(1, 2)) + world.allow_pass
+            if world.allow_pass:
+                passed[picks] = passed.get(picks, never) + chance / count
             after[picks] = after.get(picks, never) + np.where(count == 0, chance, 0.0)
             for item, command in np.argwhere(left.any(axis=0)).tolist():
                 share = np.where(left[:, item, command], chance / np.maximum(count, 1), 0.0)
                 following = picks | {(item, command)}
                 after[following] = after.get(following, never) + share
         reached = after
-    columns = [reached.get(frozenset(picks), never) for picks in world.joint]
+    columns = [
+        reached.get(frozenset(picks), never) + passed.get(frozenset(picks), never)
+        for picks in world.joint
+    ]
     return np.stack(columns, axis=1)
 
 

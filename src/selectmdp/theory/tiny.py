@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from selectmdp import draws
-from selectmdp.iterative import command_of_item, picked
+from selectmdp.iterative import LegalAfter, command_of_item, picked
 from selectmdp.spec import SelectError, Spec, check_count
-from selectmdp.theory.joint import Picks, joint_picks, received
+from selectmdp.theory.joint import OpenAfter, Picks, after_picks, joint_picks, received
 from selectmdp.types import Action, Observation
 
 Permute = Callable[[Int[Array, ""], Int[Array, " N"]], Int[Array, ""]]
@@ -42,6 +42,10 @@ class TinyWorld:
     """The probability of each state at a reset."""
     time_limit: int = 100
     """Steps of an episode."""
+    allow_pass: bool = False
+    """Whether fewer than K may be picked."""
+    legal_after: LegalAfter | None = None
+    """Which pairs stay legal after some picks; None: those of the items that are left."""
     spec: Spec = field(init=False)
     joint: tuple[Picks, ...] = field(init=False)
     """The joint actions, items ascending in each."""
@@ -52,7 +56,8 @@ class TinyWorld:
         for name, kind in _KINDS.items():
             object.__setattr__(self, name, np.array(getattr(self, name), kind))
         spec = self._checked_spec()
-        joint, allowed = joint_picks(self.open_pairs, spec.num_select)
+        rule = None if self.legal_after is None else self.open_after
+        joint, allowed = joint_picks(self.open_pairs, spec.num_select, rule, self.allow_pass)
         object.__setattr__(self, "spec", spec)
         object.__setattr__(self, "joint", joint)
         object.__setattr__(self, "allowed", allowed)
@@ -74,6 +79,11 @@ class TinyWorld:
     def open_pairs(self) -> Bool[np.ndarray, "S N C"]:
         """Which pairs may be picked first in a state."""
         return self.legal & self.present[:, :, None]
+
+    @cached_property
+    def open_after(self) -> OpenAfter:
+        """From picks to the pairs [S, N, C] that may be picked after them."""
+        return after_picks(self.legal_after, self.items, self.context, self.present, self.legal)
 
     def reset(self, key: Key[Array, ""]) -> Int[Array, ""]:
         return _drawn(key, jnp.asarray(_upto(self.start)))
@@ -160,7 +170,7 @@ class TinyWorld:
         if check_count("time_limit", self.time_limit) < 1:
             raise SelectError(f"time_limit={self.time_limit}: must be at least 1")
         sizes = (num_items, features, num_context, context_features)
-        return Spec(*sizes, self.num_select, num_commands)
+        return Spec(*sizes, self.num_select, num_commands, self.allow_pass)
 
     def _check_model(self) -> None:
         states, actions = self.allowed.shape

@@ -14,8 +14,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import softmax
 
+from selectmdp.iterative import LegalAfter
 from selectmdp.spec import SelectError, Spec, check_count, check_seed
-from selectmdp.theory.joint import Picks, check_size, count_joint, joint_picks
+from selectmdp.theory.joint import Picks, after_picks, check_size, count_joint, joint_picks
 from selectmdp.theory.tiny import TinyWorld
 
 Rule = Callable[[int, Picks], tuple[float, int | Float[np.ndarray, " S"]]]
@@ -31,6 +32,8 @@ def tabulate(
     context: Any = None,
     present: Any = None,
     legal: Any = None,
+    legal_after: LegalAfter | None = None,
+    allow_pass: bool = False,
     time_limit: int = 100,
 ) -> TinyWorld:
     """The world in which `rule` holds and state s shows `items[s]`; a reset is uniform.
@@ -41,7 +44,11 @@ def tabulate(
     states, num_items = items.shape[:2]
     present = np.array(np.ones((states, num_items)) if present is None else present, bool)
     legal = np.array(np.ones((states, num_items, num_commands)) if legal is None else legal, bool)
-    joint, allowed = joint_picks(legal & present[:, :, None], num_select)
+    context = np.array(np.zeros((states, 0, 1)) if context is None else context, np.float32)
+    after = None
+    if legal_after is not None:
+        after = after_picks(legal_after, items, context, present, legal)
+    joint, allowed = joint_picks(legal & present[:, :, None], num_select, after, allow_pass)
     rewards, transitions = np.zeros(allowed.shape), np.zeros((*allowed.shape, states))
     for state, index in np.argwhere(allowed).tolist():
         rewards[state, index], following = rule(state, joint[index])
@@ -49,7 +56,7 @@ def tabulate(
         transitions[state, index] = np.eye(states)[following] if surely else following
     return TinyWorld(
         items=items,
-        context=np.zeros((states, 0, 1)) if context is None else context,
+        context=context,
         present=present,
         legal=legal,
         num_select=num_select,
@@ -57,6 +64,8 @@ def tabulate(
         transitions=transitions,
         start=np.full(states, 1 / states),
         time_limit=time_limit,
+        allow_pass=allow_pass,
+        legal_after=legal_after,
     )
 
 
