@@ -81,7 +81,7 @@ def _hunt(name: str, num_select: int) -> Figure:
         task="predator-prey",
         worlds=({"num_select": num_select},),
         algorithms=(*ISQ, *BASELINES),
-        standard=800_000,
+        standard=400_000,
         full=10 * MILLION,
     )
 
@@ -104,7 +104,7 @@ FIGURES: dict[str, Figure] = {
             task="circle",
             worlds=(_many(50),),
             algorithms=(*ISQ, "isq-i-1", *BASELINES),
-            standard=600_000,
+            standard=400_000,
             full=5 * MILLION,
         ),
         Figure(
@@ -113,7 +113,7 @@ FIGURES: dict[str, Figure] = {
             task="circle",
             worlds=(_many(200),),
             algorithms=(*ISQ, "isq-i-1", *BASELINES),
-            standard=400_000,
+            standard=300_000,
             full=5 * MILLION,
         ),
         _hunt("5a", 4),
@@ -124,10 +124,10 @@ FIGURES: dict[str, Figure] = {
 
 GENERALIZATION = (
     Figure(
-        "50", "", "circle", (_many(50),), ("isq-p",), 600_000, 5 * MILLION, ({}, {"sums": True})
+        "50", "", "circle", (_many(50),), ("isq-p",), 400_000, 5 * MILLION, ({}, {"sums": True})
     ),
     Figure(
-        "200", "", "circle", (_many(200),), ("isq-p",), 400_000, 5 * MILLION, ({}, {"sums": True})
+        "200", "", "circle", (_many(200),), ("isq-p",), 300_000, 5 * MILLION, ({}, {"sums": True})
     ),
 )
 """Trained at each N, with means and with sums, then played at others."""
