@@ -15,7 +15,7 @@ from selectmdp.spec import SelectError
 
 PAIRS = (50, 200)
 SWEEP = (10, 20, 50, 100, 200, 500, 1000)
-SWEEP_STEPS = 500
+SWEEP_STEPS = 200
 """Steps of an episode in the sweep."""
 COLUMNS = (
     *("run", "network", "trained_N", "played_N", "seed", "steps", "preset", "episodes"),
