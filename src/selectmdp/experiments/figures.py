@@ -104,7 +104,7 @@ FIGURES: dict[str, Figure] = {
             task="circle",
             worlds=(_many(50),),
             algorithms=(*ISQ, "isq-i-1", *BASELINES),
-            standard=400_000,
+            standard=600_000,
             full=5 * MILLION,
         ),
         Figure(
@@ -124,7 +124,7 @@ FIGURES: dict[str, Figure] = {
 
 GENERALIZATION = (
     Figure(
-        "50", "", "circle", (_many(50),), ("isq-p",), 400_000, 5 * MILLION, ({}, {"sums": True})
+        "50", "", "circle", (_many(50),), ("isq-p",), 600_000, 5 * MILLION, ({}, {"sums": True})
     ),
     Figure(
         "200", "", "circle", (_many(200),), ("isq-p",), 300_000, 5 * MILLION, ({}, {"sums": True})
