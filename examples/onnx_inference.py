@@ -35,7 +35,8 @@ def main() -> int:
     print(f"{json.loads(told['algorithm'])}, N = {len(state['items'])}:")
     for item, command, phase in zip(items[0], commands[0], values[0], strict=True):
         if item < 0:
-            print("  nothing legal is left")
+            may_pass = len(phase) > len(state["items"])  # its value has a row of its own
+            print(f"  pass (value {phase[-1, 0]:.4f})" if may_pass else "  nothing legal is left")
             break
         named = names[command] if names else f"command {command}"
         print(f"  item {item}: {named} (value {phase[item, command]:.4f})")

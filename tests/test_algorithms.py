@@ -319,6 +319,11 @@ def test_an_actor_serves_a_world_of_other_sizes_and_its_rules() -> None:
         ({"hidden": 8}, "hidden=8: must be a tuple of whole numbers"),
         ({"chunk": 300}, "chunk=300: must divide target_period=1000"),
         ({"num_envs": 7}, "num_envs=7: must divide chunk=250"),
+        ({"replay_capacity": 1}, "replay_capacity=1: must be at least 2 × num_envs = 2"),
+        (
+            {"replay_capacity": 9, "num_envs": 5},
+            "replay_capacity=9: must be at least 2 × num_envs = 10",
+        ),
         ({"replay": 10}, "no setting 'replay': there are channels, layers, hidden, sums"),
     ],
 )

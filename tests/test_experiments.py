@@ -1,6 +1,10 @@
 """The figures as data, runs as jobs, and what is kept of them: no run lost, none made twice."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -210,6 +214,29 @@ def test_finished_runs_are_not_run_again_and_half_made_folders_begin_anew(
     assert "nonsense" in failed[0]
 
 
+def test_a_run_that_ends_while_it_is_waited_for_is_not_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (job,) = jobs_of([TINY])
+    folder = fake_run(tmp_path / job.name, TINY, reward=None)
+
+    def ends(folder: Path) -> None:  # what the parent that was killed had started
+        (folder / "result.json").write_text(json.dumps(result_of(TINY)))
+
+    monkeypatch.setattr(local, "_wait_for_leftover", ends)
+    monkeypatch.setattr(local, "spawn", lambda *given, **more: pytest.fail("it was run again"))
+    done: list[str] = []
+    failed = local.run_all([job], tmp_path, workers=1, done=lambda job, _: done.append(job.name))
+    assert (failed, done) == ([], [folder.name])
+
+
+def test_a_run_whose_parent_went_before_it_began_does_not_begin(tmp_path: Path) -> None:
+    gone = subprocess.run([sys.executable, "-c", local.CHILD, "1234567", "--help"], check=False)
+    assert gone.returncode == 128 + signal.SIGTERM
+    here = [sys.executable, "-c", local.CHILD, str(os.getpid()), "--help"]
+    assert b"usage: selectmdp" in subprocess.run(here, check=True, capture_output=True).stdout
+
+
 def test_no_worker_at_all_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SelectError, match="workers=0: must be at least 1"):
         local.run_all((), tmp_path, workers=0, done=lambda job, folder: None)
@@ -276,6 +303,15 @@ def test_a_sweep_is_the_product_of_its_lists(tmp_path: Path) -> None:
     names = [job.name for job in jobs_of(configs)]
     assert names[0] == "circle-N8-K2-C1-isq-u-learning_rate=0.001-seed0-steps=4096"
     assert len(set(names)) == 16
+
+
+def test_a_run_asked_for_twice_is_one_and_two_whose_names_are_alike_are_numbered() -> None:
+    told = {"task": "circle", "seed": [0, 0], "options": {"commands": [["stay"], ["up"]]}}
+    jobs = jobs_of(sweeps.configs_from(told))
+    assert [(job.name, job.config.options["commands"]) for job in jobs] == [
+        ("circle-C1-isq-u-seed0", ("stay",)),
+        ("circle-C1-isq-u-seed0-2", ("up",)),
+    ]
 
 
 def test_each_variant_of_a_sweep_lies_over_the_rest_and_its_lists_are_swept_too() -> None:

@@ -5,7 +5,9 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -370,6 +372,16 @@ def test_the_example_ends_with_1_where_the_picks_are_others(run: Path, tmp_path:
     state.write_text(json.dumps({"items": items}))
     assert inferred(file, "--state", str(state)).returncode == 0
     assert inferred(file, "--state", str(state), "--compare", str(run)).returncode == 1
+
+
+def test_the_example_tells_a_pass_from_having_nothing_to_pick(tmp_path: Path) -> None:
+    file, state = tmp_path / "policy.onnx", tmp_path / "state.json"
+    nothing = {"items": [[0.1, 0.2, 0.3]] * 5, "legal": [[False] * 5] * 5}
+    state.write_text(json.dumps(nothing))
+    may = SimpleNamespace(spec=replace(CIRCLE.spec, allow_pass=True), command_names=None)
+    for env, said in ((CIRCLE, "  nothing legal is left\n"), (may, "  pass (value ")):
+        export_policy(untrained("isq-u", env, True), file)
+        assert inferred(file, "--state", state).stdout.partition("\n")[2].startswith(said)
 
 
 def inferred(*arguments: Any) -> subprocess.CompletedProcess[str]:

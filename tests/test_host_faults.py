@@ -126,6 +126,42 @@ def test_closing_leaves_no_process_even_where_one_hangs() -> None:
     team.close(grace=0.2)
 
 
+def test_a_worker_whose_fault_nobody_hears_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    team = workers("Raises", after=1)
+    team.do(b"r")
+    team.do(b"s")
+    for worker in team._each:  # as where another worker's fault was heard first
+        worker.wire.sendall(b"s")
+        worker.wire.close()
+    assert [worker.process.wait(60) for worker in team._each] == [0, 0]
+    team.close()
+    assert capfd.readouterr().err == ""
+
+
+def test_a_world_that_exits_is_told_of_in_this_process_too() -> None:
+    class Ends(faulty.Sound):
+        def broken(self, action: Any) -> Any:
+            sys.exit(3)
+
+    said = r"environment 0, step 3 of .* raised SystemExit: 3 \(test_host_faults\.py, line \d+\)"
+    with pytest.raises(WorldFault, match=said):
+        sm.evaluate(Ends, episodes=1, after=2)
+
+
+def test_rules_that_look_at_the_copy_that_is_played_are_told(tmp_path: Path) -> None:
+    class Budget(faulty.Pairs):
+        def legal_after(self, observation: Any, chosen: Any, command: Any) -> Any:
+            return np.full((4, 2), self.level.sum() > 0)
+
+    said = (
+        r"`legal_after` raised AttributeError: .*'level' \(test_host_faults\.py, line \d+\): it is"
+    )
+    with pytest.raises(
+        WorldFault, match=said + r".*its arguments must tell all \(nothing was saved"
+    ):
+        sm.train(Budget, out=tmp_path / "run", **{**tiny.RUN, "steps": 100})
+
+
 def test_workers_end_with_a_process_that_is_killed() -> None:
     program = (
         "import sys, time; sys.path[:] = sys.argv[1].split('|')\n"

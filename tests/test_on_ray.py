@@ -1,13 +1,23 @@
-"""A sweep on a real Ray cluster of this machine, with a worker and then the driver killed."""
+"""The engine of Ray: a real cluster of this machine with deaths in it, and what needs none."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from test_experiments import TINY, fake_run, result_of
 
 from benchmarks.faults import sweeps
 from benchmarks.faults.lab import Lab
+from selectmdp import runs
+from selectmdp.experiments import local
+from selectmdp.experiments.jobs import jobs_of
+from selectmdp.spec import SelectError
 
-pytest.importorskip("ray", reason='pip install "selectmdp[ray]"')
+ray = pytest.importorskip("ray", reason='pip install "selectmdp[ray]"')
+
+from selectmdp.experiments import on_ray  # noqa: E402
+
 pytestmark = pytest.mark.slow
 
 
@@ -15,3 +25,59 @@ def test_a_killed_worker_and_a_killed_driver_lose_and_repeat_nothing(tmp_path: P
     tally = sweeps.sweep_killed(Lab(tmp_path / "lab"), trials=1, seed=0, done=lambda: None)
     assert tally.notes == []
     assert (tally.trials, tally.lost) == (1, 0)
+
+
+def test_a_cluster_that_is_there_keeps_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def init(**given: Any) -> None:
+        asked.append(given)
+        if "num_cpus" in given:
+            raise ValueError("When connecting to an existing cluster, num_cpus … must not be")
+
+    monkeypatch.setattr(ray, "init", init)
+    on_ray._join(3)
+    assert [each.get("num_cpus") for each in asked] == [3, None]
+
+
+def test_a_cluster_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def init(**given: Any) -> None:
+        raise ConnectionError("nobody there")
+
+    monkeypatch.setattr(ray, "init", init)
+    monkeypatch.setenv("RAY_ADDRESS", "far:6379")
+    with pytest.raises(SelectError, match="cluster far:6379 does not answer"):
+        on_ray._join(3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("RAY_RUN_CPUS", "two"), ("RAY_RUN_GPUS", "-1"), ("RAY_RUN_GPUS", "nan")]
+)
+def test_a_request_that_is_none_is_refused(
+    name: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SelectError, match=f"{name}={value}: must be a number, 0 or more"):
+        on_ray.run_all((), tmp_path, workers=1, done=lambda job, folder: None)
+
+
+def test_a_task_made_again_after_its_run_had_ended_does_not_run_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (job,) = jobs_of([TINY])
+    folder = fake_run(tmp_path / job.name, TINY, reward=None)
+
+    def ends(folder: Path) -> None:
+        (folder / "result.json").write_text(json.dumps(result_of(TINY)))
+
+    monkeypatch.setattr(local, "_wait_for_leftover", ends)
+    monkeypatch.setattr(on_ray, "spawn", lambda *given, **more: pytest.fail("it was run again"))
+    assert on_ray._one(job, str(folder), True) is None
+
+
+def test_only_what_is_trained_now_is_under_way(tmp_path: Path) -> None:
+    (job,) = jobs_of([TINY])
+    folder = fake_run(tmp_path / job.name, TINY, reward=None)
+    assert on_ray._under_way({"task": job}, tmp_path) == []
+    with runs.alone_in(folder):
+        assert on_ray._under_way({"task": job}, tmp_path) == [local.UnderWay(job, folder)]

@@ -17,7 +17,7 @@ from selectmdp import cli, factories, worlds
 from selectmdp.check import check_select_env
 from selectmdp.config import TrainConfig
 from selectmdp.interop.crew import Crew, Source, here
-from selectmdp.interop.edge import put
+from selectmdp.interop.edge import outcome, put
 from selectmdp.runs import learner_of
 from selectmdp.settings import Hosting
 from selectmdp.spec import SelectError, Spec, WorldFault
@@ -75,6 +75,14 @@ def test_what_an_observation_leaves_out_is_all_there() -> None:
 def test_an_observation_that_does_not_fit_is_told(seen: Any, said: str) -> None:
     with pytest.raises(SelectError, match=said):
         put(seen, place_of(Spec(3, 2, 1, 1, 1, 2)))
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_a_number_that_float32_cannot_hold_is_told() -> None:
+    with pytest.raises(SelectError, match=r"items\[1, 0\] is 1e\+300, too large for float32"):
+        put([[0.0], [1e300]], place_of(Spec(2, 1, 0, 0, 1, 1)))
+    with pytest.raises(SelectError, match=r"the reward is 1e\+300"):
+        outcome(([[0.0]], 1e300, False))
 
 
 # What a class may offer
@@ -324,6 +332,42 @@ class After(faulty.Sound):
         return ~chosen
 
 
+class Budget(faulty.Pairs):
+    """How often `full` may be given is drawn in reset, and shown nowhere."""
+
+    def reset(self, seed: int) -> Any:
+        self.left = seed % 2
+        return super().reset(seed)
+
+    def legal_after(self, observation: Any, chosen: Any, command: Any) -> Any:
+        legal = super().legal_after(observation, chosen, command)
+        legal[:, 1] &= self.left > 0
+        return legal
+
+
+class Late(Budget):
+    left = 1
+
+
+class Again(faulty.Sound):
+    def legal_after(self, observation: Any, chosen: Any, command: Any) -> Any:
+        legal = np.ones((4, 2), bool)
+        legal[3] = np.any(chosen)
+        return legal
+
+
+class First(faulty.Sound):
+    """Nothing follows on item 3: legal as the second, and not as the first."""
+
+    def legal_after(self, observation: Any, chosen: Any, command: Any) -> Any:
+        return np.full((4, 2), not chosen[3])
+
+
+class Ends(faulty.Sound):
+    def sold(self, action: Any) -> Any:
+        raise SystemExit(3)
+
+
 class Partial(faulty.Sound):
     def partial_reward(self, action: Any) -> Any:
         return np.ones(len(action.items))
@@ -350,6 +394,11 @@ class Greedy(faulty.Sound):
         (Shared, "copies", "draw no chance from np.random itself, which all copies share"),
         (NothingLegal, "legal mask", "in none of 20 steps was any pair legal"),
         (After, "legal_after", "`legal_after` gives bool (4,): it must be bool (4, 2)"),
+        (Budget, "rules between picks", "`legal_after` raised AttributeError: 'Budget' object"),
+        (Late, "rules between picks", "says something else in step 0 if another instance is"),
+        (Again, "rules between picks", "legal again after pick 0 of step 0: picks may only"),
+        (First, "rules between picks", "are legal in this order and not backwards"),
+        (Ends, "steps", "step 0 raised SystemExit: 3"),
         (Partial, "partial reward", "partial_reward promised 1 for all picks of step 0"),
         (Greedy, "greedy", "items[1]=0 is picked twice"),
         (Terminal, "time limit", "the episode is terminated at step 7, the time limit"),

@@ -246,6 +246,8 @@ def test_picks_that_cannot_have_been_made_are_refused(
         ("circle", "items is not an array of numbers: could not convert string"),
         ([[1.0, 2.0], [3.0]], "items is not an array of numbers"),
         (({"items": 0}, {}), "items is not an array of numbers"),
+        (1j * circles(6), "items is not an array of numbers: it holds complex ones"),
+        (jnp.asarray(1j * circles(6)), "items is not an array of numbers: it holds complex ones"),
         (np.zeros(6), "items has shape (6,): give [N, F]"),
         (np.zeros((1, 1, 6, 3)), "items has shape (1, 1, 6, 3)"),
         (np.zeros((0, 3)), "items has shape (0, 3)"),
@@ -268,7 +270,7 @@ def test_picks_that_cannot_have_been_made_are_refused(
             "num_context=2: the policy was trained without context",
         ),
     ],
-    ids=range(19),
+    ids=range(21),
 )
 def test_what_is_no_observation_is_refused(policy: Policy, given: Any, said: str) -> None:
     with pytest.raises(SelectError) as refused:

@@ -100,6 +100,32 @@ def test_a_search_that_was_killed_goes_on_with_the_trial_it_was_at(tmp_path: Pat
     again = Pretended()
     assert searched(path, tmp_path / "out", again)["best"] == told["best"]
     assert again.made == []
+    rates = [row["settings.learning_rate"] for row in told["trials"]]
+    assert len(set(rates)) == 4  # going on draws no values a second time
+
+
+def test_trials_side_by_side_are_no_more_than_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(FILE)
+    told = search(path, out=tmp_path / "out", workers=3, engine=Pretended(), show=Quiet())
+    assert len(told["trials"]) == 4
+
+
+def test_a_search_of_other_values_in_the_same_folder_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(FILE)
+    with pytest.raises(KeyboardInterrupt):
+        searched(path, tmp_path / "out", Pretended(die_after=2))
+    path.write_text(FILE.replace("[16, 32]", "[8, 16, 32]"))
+    with pytest.raises(SelectError, match=r"holds a search of other values .*another --out"):
+        searched(path, tmp_path / "out", Pretended())
+
+
+def test_a_search_without_trials_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(FILE.replace("trials = 4", "trials = 0"))
+    with pytest.raises(SelectError, match="trials=0: must be at least 1"):
+        searched(path, tmp_path / "out", Pretended())
 
 
 @pytest.mark.parametrize(
@@ -108,6 +134,10 @@ def test_a_search_that_was_killed_goes_on_with_the_trial_it_was_at(tmp_path: Pat
         ("", "nothing to search"),
         ('"settings.epochs" = 3', "search of 'settings.epochs' is 3"),
         ('"settings.epochs" = { low = 1 }', "give { low = "),
+        ('"settings.epochs" = { low = 3, high = 1 }', "give { low = "),
+        ('"settings.epochs" = { low = 0, high = 1, log = true }', "above 0 with log"),
+        ('"settings.epochs" = { choices = [] }', "or { choices = "),
+        ('algoritm = { choices = ["isq-u"] }', "no name 'algoritm' to search; there are task"),
         ('"settings.pace" = { choices = [1] }', "no setting 'pace'"),
     ],
 )

@@ -129,6 +129,17 @@ def test_proposition_1_holds_on_worlds_and_networks_and_fails_without_their_symm
     assert untied.details["worlds_max_error"] < 1e-12
 
 
+def test_values_that_know_the_order_of_the_picks_are_seen_though_they_move_with_the_items():
+    found = solve_iterated(symmetric_world(0, num_select=3, num_commands=1), 0.9)
+    assert equi_invariance.deviation(found) < 1e-12
+    looks = found.world.items.argmax(axis=2)
+    ordered = [looks[:, first] > looks[:, then] for (first, _), (then, _) in found.prefixes[2]]
+    last = found.q[2] + 0.5 * np.stack(ordered, axis=1)[:, :, None, None]
+    wrong = replace(found, q=(*found.q[:2], last))
+    assert equi_invariance.deviation(wrong) == pytest.approx(0.5)
+    assert decomposition.counts_deviation(wrong) == pytest.approx(0.5)
+
+
 def test_lemma_2_holds_and_fails_on_worlds_that_are_not_symmetric():
     verdict = decomposition.check(TINY, nobody)
     assert verdict.holds
@@ -163,7 +174,10 @@ def test_growth_is_read_off_as_powers():
         for k in (1, 3)
     ]
     assert counts.exponents(rows, "a") == pytest.approx((2.0, 1.0))
-    assert counts.check(TINY, nobody).holds
+    assert counts.misfit((2.0, 1.0), (0.0, 1.5)) == 2.0
+    verdict = counts.check(TINY, nobody)
+    assert verdict.holds
+    assert verdict.details["controls"] == {"the growth of another network": pytest.approx(1.0)}
 
 
 # Networks

@@ -42,6 +42,8 @@ DETAILS: dict[str, dict[str, Any]] = {
     },
 }
 
+LINUX = pytest.mark.skipif(not Path("/proc/self").exists(), reason="nobody can write into /proc")
+
 
 @pytest.fixture
 def checks(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
@@ -154,6 +156,8 @@ def test_a_page_of_a_broken_run_says_what_is_broken():
         (["-o", "{0}"], "is a folder: name a file in it"),
         (["-o", "{0}/nowhere/verify.html"], "there is no folder"),
         (["--pictures", "{0}/nowhere"], "there is no folder"),
+        pytest.param(["-o", "/proc/verify.html"], "cannot write /proc", marks=LINUX),
+        pytest.param(["--pictures", "/proc"], "cannot write /proc", marks=LINUX),
     ],
 )
 def test_a_place_that_cannot_be_written_is_told_before_any_work(

@@ -36,6 +36,7 @@ def test_theorem_1_holds_at_every_point_that_a_training_arrives_at():
     assert max(verdict.details["largest"].values()) < 1e-9
     for point in verdict.details["points"]:
         # The dense loss bends down at least as much as the shared one: Θ is part of Ω.
+        assert point["dense_curvature"] <= point["shared_curvature"] + 1e-9
         assert point["descends"] == (point["dense_curvature"] < -local_optimality.BENT)
         assert point["path"][0][2] > 1e-4 > point["path"][-1][2]
 
@@ -44,9 +45,13 @@ def test_theorem_1_holds_at_every_point_that_a_training_arrives_at():
 def test_theorem_1_does_not_hold_without_its_premises(broken):
     verdict = local_optimality.check(replace(PLAN, broken=broken, starts=1), nobody)
     assert not verdict.holds
-    if verdict.instances:
-        largest = verdict.details["largest"]
-        assert max(largest["outputs"], largest["lemma_1"], largest["tangent"]) > 1e-3
+    assert verdict.instances > 0
+    # Not for want of points: θ has no slope there, ω(θ) has.
+    largest = verdict.details["largest"]
+    assert largest["shared_slope"] < 1e-9
+    assert min(point["dense_slope"] for point in verdict.details["points"]) > 1e-3
+    assert max(largest["outputs"], largest["lemma_1"], largest["tangent"]) > 1e-3
+    assert verdict.details["saddles"] == 0
 
 
 def test_a_saddle_is_seen_to_descend_and_a_bowl_is_not():

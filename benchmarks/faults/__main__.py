@@ -34,16 +34,19 @@ made side by side."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Try every fault; 0 if nothing was lost."""
+    """Try every fault; 0 if each was tried and nothing was lost."""
     asked = parsed(arguments)
     began = time.monotonic()
     told: dict[str, Any]
     with opened() as lab:
-        tallies = [] if asked.soak is not None else tried(lab, asked.only, asked.trials, asked.seed)
-        told = {name: sum(getattr(each, name) for each in tallies) for name in COUNTS}
-        told["faults"] = [each.to_json() for each in tallies]
         if asked.soak is not None:
-            told["soak"] = soak.soak(lab, asked.soak, _look)
+            told = {"soak": soak.soak(lab, asked.soak, _look)}
+            is_clean = told["soak"]["flat"]
+        else:
+            tallies = tried(lab, asked.only, asked.trials, asked.seed)
+            told = {name: sum(getattr(each, name) for each in tallies) for name in COUNTS}
+            told["faults"] = [each.to_json() for each in tallies]
+            is_clean = all(each.is_clean for each in tallies)
     told |= {
         "seed": asked.seed,
         "seconds": round(time.monotonic() - began, 1),
@@ -53,8 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.out is not None:
         asked.out.write_text(json.dumps(told, indent=1) + "\n")
     console.as_json(told) if asked.json else show(told)
-    is_flat = told.get("soak", {"flat": True})["flat"]
-    return 0 if is_flat and all(each.is_clean for each in tallies) else 1
+    return 0 if is_clean else 1
 
 
 COUNTS = ("trials", "lost", "loaded_corrupt", "untyped", "code_run")
@@ -99,18 +101,18 @@ def _side_by_side(fault: Fault, lab: Lab, count: int, seed: int, done: Callable[
 
 def show(told: dict[str, Any]) -> None:
     """A table for people."""
+    if "soak" in told:
+        console.out.print(f"soak: {told['soak']}", soft_wrap=True)
+        return
     rows = [
         (each["fault"], *(str(each[name]) for name in COUNTS), each["about"])
         for each in told["faults"]
     ]
-    if rows:
-        columns = ("fault", "trials", "lost", "loaded corrupt", "untyped", "code run", "")
-        console.table("faults", columns, rows, wrap=True)
+    columns = ("fault", "trials", "lost", "loaded corrupt", "untyped", "code run", "")
+    console.table("faults", columns, rows, wrap=True)
     for each in told["faults"]:
         for note in each["notes"]:
             console.out.print(f"{each['fault']}: {note}", soft_wrap=True)
-    if "soak" in told:
-        console.out.print(f"soak: {told['soak']}", soft_wrap=True)
     print(f"lost: {told['lost']}, loaded_corrupt: {told['loaded_corrupt']}, {told['seconds']} s")
 
 

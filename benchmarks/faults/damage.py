@@ -166,6 +166,8 @@ DAMAGES: dict[str, Damage] = {
     "forged values": forged_meta,
     "config damaged": config_damaged,
 }
+ACCIDENTS = ("truncated", "bit flipped", "zero length")
+"""Where a file of the newest checkpoint is not what its manifest says, or that not what it was."""
 HARMLESS = ("forged values",)
 """Where what is read may be sound: another number of seconds is as good as the first."""
 

@@ -36,7 +36,8 @@ def full_disk(lab: Lab, trials: int, seed: int, done: Callable[[], None]) -> Tal
             most = None if grow is not None else rng.randint(100, 50_000)
             ended = lab.run(place / "run", preset, Plan(most_file=most))
             _judge(tally, lab, place / "run", preset, ended, "make room on the disk|free space")
-            if ended.how == "end":
+            if ended.how == "end":  # there was room enough
+                lab.judge_end(tally, place / "run", preset)
                 continue
             if grow is not None:
                 mounted += 1
@@ -59,8 +60,10 @@ def read_only(lab: Lab, trials: int, seed: int, done: Callable[[], None]) -> Tal
         preset = [*RUNS][number % len(RUNS)]
         out = lab.folder("locked")
         begun = lab.run(out, preset, Plan(kill_at=rng.randint(20, 200), user=user))
-        if begun.how != "killed":
-            tally.notes.append(f"{out}: {begun.said}")
+        if begun.how not in ("killed", "end"):
+            tally.lost += 1
+            tally.notes.append(f"{out} did not begin: {begun.said}")
+            continue
         locked, least = rng.choice(PLACES), lab.judge(tally, out, preset, begun.step)
         if rng.random() < 0.5 and locked != "metrics.csv":  # while it runs
             plan = Plan(lock_at=rng.randint(1, 100), locked=locked, user=user)

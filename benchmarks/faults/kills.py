@@ -55,7 +55,8 @@ def kill(name: str, lab: Lab, trials: int, seed: int, done: Callable[[], None]) 
         preset = presets[runs % len(presets)]
         runs += 1
         _run(tally, rng, lab, preset, trials, death, done)
-    tally.notes.append(f"{runs} runs, each to the same end as undisturbed")
+    same = ", each to the same end as undisturbed" * (not tally.lost)
+    tally.notes.append(f"{runs} runs{same}")
     return tally
 
 

@@ -70,7 +70,9 @@ class Tally:
 
     @property
     def is_clean(self) -> bool:
-        return not (self.lost or self.loaded_corrupt or self.untyped or self.code_run)
+        """Nothing went wrong; where nothing was tried, nothing is known."""
+        wrong = self.lost or self.loaded_corrupt or self.untyped or self.code_run
+        return self.trials > 0 and not wrong
 
 
 class Lab:
@@ -154,10 +156,14 @@ class Lab:
             if _loads(folder):
                 newest = max(newest, step)
                 self._compare(tally, folder, reference.steps.get(step))
-        best = out / "checkpoints" / "best"
+        best, kept = out / "checkpoints" / "best", -1
         if _loads(best):
-            known = reference.best.get(checkpoint.manifest(best)["step"])
-            self._compare(tally, best, known)
+            kept = checkpoint.manifest(best)["step"]
+            self._compare(tally, best, reference.best.get(kept))
+        due = max((step for step in reference.best if step <= newest), default=-1)
+        if kept < due:  # it is written before the checkpoint of its step
+            tally.lost += 1
+            tally.notes.append(f"{best}: that of step {due} was complete, now it is {kept}")
         if newest < least:
             tally.lost += 1
             tally.notes.append(f"{out}: step {least} was complete, the newest now is {newest}")

@@ -10,6 +10,7 @@ import resource
 import shutil
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,10 @@ from selectmdp.settings import Hosting
 from selectmdp.spec import SelectError
 from selectmdp.training import world_to_resume
 
-MOST_MEMORY = 100_000_000
-"""Bytes that reading any damaged file may take; a megabyte of JSON becomes half of that."""
+MOST_MEMORY, MOST_TEXT = 10_000_000, 100_000_000
+"""Bytes that reading a damaged run may take, whose files have a few 10 kB; and a megabyte of JSON,
+which becomes half of that, or tables and their page."""
+TEXTS = ("a billion entries", *tables.DAMAGES)
 ROOM = 2 << 30
 """Bytes of addresses that the process may add to those it has."""
 
@@ -52,18 +55,18 @@ def process(whole: Path, place: Path, trials: int, seed: int, told: Connection) 
     damage.set_trap(place)
     jax.config.update("jax_platforms", "cpu")
     reader = Reader(whole)
-    reader.meet(whole, Tally("warm-up"))  # compiles, so that what follows is reading alone
+    _warm_up(reader, whole, place)  # compiles, so that what follows is reading alone
     _limit()
     tracemalloc.start()
     for name, each in {**damage.DAMAGES, **tables.DAMAGES}.items():
         tally, most = Tally(name, about="damaged files"), 0
         rng = random.Random(f"{name} {seed}")
-        is_table = name in tables.DAMAGES
-        source = tables.RESULTS if is_table else whole
-        meet = tables.meet if is_table else reader.meet
+        meet: Callable[[Path, Tally], object] = reader.meet
+        copy: Callable[[Path], Path] = partial(shutil.copytree, whole)
+        if name in tables.DAMAGES:
+            meet, copy = tables.meet, tables.copied
         for _ in range(trials):
-            here = place / "run"
-            shutil.copytree(source, here)
+            here = copy(place / "run")
             each(rng, here)
             tracemalloc.reset_peak()
             before = tracemalloc.get_traced_memory()[0]
@@ -73,12 +76,21 @@ def process(whole: Path, place: Path, trials: int, seed: int, told: Connection) 
             _clear(place)
             tally.trials += 1
             told.send(("trial", None))
-        tally.untyped += most > MOST_MEMORY
+        tally.untyped += most > (MOST_TEXT if name in TEXTS else MOST_MEMORY)
         tally.notes.append(f"at most {most / 1e6:.0f} MB of memory")
         if name in damage.HARMLESS:
             tally.loaded_corrupt = 0
         told.send(("tally", tally))
     told.send(("end", None))
+
+
+def _warm_up(reader: "Reader", whole: Path, place: Path) -> None:
+    """What is whole must be read: who refuses everything would never be wrong."""
+    tally = Tally("warm-up")
+    read = reader.meet(whole, tally) == READERS and tables.meet(tables.copied(place / "all"), tally)
+    if not read or tally.notes:
+        raise SelectError(f"what is whole was refused, or misread: {tally.notes}")
+    _clear(place)
 
 
 class Reader:
@@ -95,11 +107,14 @@ class Reader:
             if folder.name != "best":
                 self.states[_step(folder)] = _numbers(self._state(folder))
 
-    def meet(self, run: Path, tally: Tally) -> None:
-        """Every reader in turn; what one gives back is compared with the truth."""
-        newest = run / "checkpoints" / self.newest
+    def meet(self, run: Path, tally: Tally) -> int:
+        """Every reader in turn; what one gives back is compared with the truth.
+
+        How many gave something back.
+        """
+        newest, answers = run / "checkpoints" / self.newest, 0
         for name, read in (
-            ("verify", lambda: checkpoint.verify(newest)),
+            ("verify", lambda: _verified(newest, tally.fault)),
             ("load checkpoint", lambda: self._policy(newest)),
             ("load run", lambda: self._policy(run)),
             ("resume", lambda: self._resumed(run)),
@@ -115,9 +130,11 @@ class Reader:
                 tally.untyped += 1
                 tally.notes.append(f"{tally.fault}, {name}: {error!r:.300}")
             else:
+                answers += 1
                 if truth is False:
                     tally.loaded_corrupt += 1
                     tally.notes.append(f"{tally.fault}, {name}: other numbers")
+        return answers
 
     def _policy(self, path: Path) -> bool:
         policy = runs.load(path)
@@ -135,6 +152,16 @@ class Reader:
 
     def _state(self, folder: Path) -> Any:
         return checkpoint.read(folder, "training", self.like)
+
+
+READERS = 5
+"""How many meet a run."""
+
+
+def _verified(folder: Path, fault: str) -> bool:
+    """Whether it is right that a checkpoint passes for whole."""
+    checkpoint.verify(folder)
+    return fault not in damage.ACCIDENTS
 
 
 def _numbers(tree: Any) -> list[bytes]:

@@ -24,12 +24,15 @@ def two_processes(lab: Lab, trials: int, seed: int, done: Callable[[], None]) ->
             ):
                 tally.untyped += 1
                 tally.notes.append(f"{out}: the second was not refused: {second.said:.200}")
-            if rng.random() < 0.5:
+            if killed := rng.random() < 0.5:
                 first.kill()
             ended = heard(first, told)
         if ended.how == "end":
             lab.judge_end(tally, out, preset)
         else:  # its lock is gone with it
+            if not (killed and ended.how == "killed"):
+                tally.lost += 1
+                tally.notes.append(f"{out}: the second ended the first: {ended.said}")
             lab.judge(tally, out, preset, ended.step)
             lab.finish(tally, out, preset)
         tally.trials += 1

@@ -1,7 +1,8 @@
 """A sweep on Ray, with a worker killed under it and then the driver: no run lost, none made twice.
 
-The sweep goes on by the same command. What its runs end with is compared with a sweep of the same
-file by the local engine, which nothing disturbed.
+The run of the worker must go on in another while the sweep does; after the driver's death the sweep
+goes on by the same command. What its runs end with is compared with a sweep of the same file by the
+local engine, which nothing disturbed.
 """
 
 import csv
@@ -13,9 +14,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from benchmarks.faults.lab import Lab, Tally
 from benchmarks.faults.subject import hashes
@@ -33,6 +35,8 @@ settings = { channels = 8 }
 RUNS = 4
 PATIENCE = 900.0
 
+Awaited = TypeVar("Awaited")
+
 
 def sweep_killed(lab: Lab, trials: int, seed: int, done: Callable[[], None]) -> Tally:
     """So many sweeps, each with both deaths."""
@@ -46,7 +50,11 @@ def sweep_killed(lab: Lab, trials: int, seed: int, done: Callable[[], None]) -> 
     undisturbed = lab.folder("sweep-local")
     _end(_started(path, undisturbed, "local", lab.cache), undisturbed)
     for _ in range(trials):
-        _one(tally, lab, path, undisturbed, rng)
+        try:
+            _one(tally, lab, path, undisturbed, rng)
+        except SelectError as error:
+            tally.lost += 1
+            tally.notes.append(str(error))
         tally.trials += 1
         done()
     return tally
@@ -57,12 +65,13 @@ def _one(tally: Tally, lab: Lab, path: Path, undisturbed: Path, rng: random.Rand
     until = time.monotonic() + PATIENCE
     first = _started(path, out, "ray", lab.cache)
     try:
-        _wait(until, lambda: any(out.glob("runs/*/checkpoints/*")))
-        os.kill(rng.choice(sorted(set(trainings(out).values()))), signal.SIGKILL)  # a worker
+        _wait(until, lambda: any(out.glob("runs/*/checkpoints/step-*")))
+        _kill(rng.choice(_wait(until, lambda: on_ray(out))), with_its_run=rng.random() < 0.5)
+        _wait(until, lambda: any(each.resumes for each in trainings(out)))
         _wait(until, lambda: len(finals(out)) >= 1)
     finally:
         os.killpg(first.pid, signal.SIGKILL)  # the driver, and its cluster with it
-        first.wait()
+        first.communicate()
     before = finals(out)
     told = _end(_started(path, out, "ray", lab.cache), out)
     after = finals(out)
@@ -76,6 +85,9 @@ def _one(tally: Tally, lab: Lab, path: Path, undisturbed: Path, rng: random.Rand
     if ends(out) != ends(undisturbed):
         tally.lost += 1
         tally.notes.append(f"{out} did not end as the undisturbed sweep")
+    if rows(out) != rows(undisturbed):
+        tally.lost += 1
+        tally.notes.append(f"{out} did not keep what the undisturbed sweep kept")
     if trainings(out):
         tally.lost += 1
         tally.notes.append(f"{out}: processes are left over")
@@ -84,13 +96,15 @@ def _one(tally: Tally, lab: Lab, path: Path, undisturbed: Path, rng: random.Rand
 def _started(path: Path, out: Path, engine: str, cache: Path) -> "subprocess.Popen[bytes]":
     typed = ["sweep", str(path), "--engine", engine, "--workers", "2", "--out", str(out), "--json"]
     environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(cache), "JAX_PLATFORMS": "cpu"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "selectmdp", *typed],
-        stdout=subprocess.PIPE,
-        stderr=Path(f"{out}.log").open("ab"),
-        start_new_session=True,
-        env=environment,
-    )
+    environment |= {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "RAY_ADDRESS": "local"}
+    with Path(f"{out}.log").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "selectmdp", *typed],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+            env=environment,
+        )
 
 
 def _end(process: "subprocess.Popen[bytes]", out: Path) -> dict[str, Any]:
@@ -98,17 +112,19 @@ def _end(process: "subprocess.Popen[bytes]", out: Path) -> dict[str, Any]:
         told, _ = process.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
         raise SelectError(f"the sweep in {out} hung") from None
     if process.returncode:
         raise SelectError(f"the sweep in {out} failed: {Path(f'{out}.log').read_text()[-500:]}")
     return dict(json.loads(told))
 
 
-def _wait(until: float, what: Callable[[], bool]) -> None:
-    while not what():
+def _wait(until: float, what: Callable[[], Awaited]) -> Awaited:
+    while not (found := what()):
         if time.monotonic() > until:
             raise SelectError("the sweep did not come so far")
         time.sleep(0.1)
+    return found
 
 
 def finals(out: Path) -> dict[str, dict[str, str]]:
@@ -132,16 +148,56 @@ def ends(out: Path) -> dict[str, dict[str, str]]:
     }
 
 
-def trainings(out: Path) -> dict[int, int]:
-    """The processes that train below a folder, and the parent of each."""
-    found = {}
+def rows(out: Path) -> list[list[dict[str, str]]]:
+    """What is kept of the runs, without what a clock or the memory says."""
+    kept = []
+    for name in ("sweep-finals.csv", "sweep-curves.csv"):
+        with (out / name).open() as file:
+            every = [
+                {column: row[column] for column in row if column not in ("seconds", "megabytes")}
+                for row in csv.DictReader(file)
+            ]
+        kept.append(sorted(every, key=lambda row: (row["run"], int(row.get("step", 0)))))
+    return kept
+
+
+class Training(NamedTuple):
+    """A process that trains, and who started it."""
+
+    process: int
+    parent: int
+    resumes: bool
+
+
+def trainings(out: Path) -> list[Training]:
+    """The processes that train below a folder."""
+    found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
-            try:
-                command = (entry / "cmdline").read_bytes().split(b"\0")
-                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            except OSError:
-                continue
+            command = _command(entry)
             if b"train" in command and any(str(out).encode() in part for part in command):
-                found[int(entry.name)] = parent
+                with suppress(OSError):
+                    parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+                    found.append(Training(int(entry.name), parent, b"--resume" in command))
     return found
+
+
+def on_ray(out: Path) -> list[Training]:
+    """Those whose parent is a worker of Ray: nobody else is to be killed."""
+    parents = {each: _command(Path(f"/proc/{each.parent}"))[0] for each in trainings(out)}
+    return [each for each, command in parents.items() if command.startswith(b"ray::")]
+
+
+def _command(entry: Path) -> list[bytes]:
+    try:
+        return (entry / "cmdline").read_bytes().split(b"\0")
+    except OSError:  # it has ended
+        return [b""]
+
+
+def _kill(training: Training, with_its_run: bool) -> None:
+    """A worker dies; or its node, and the run saves nothing any more."""
+    os.kill(training.parent, signal.SIGKILL)
+    if with_its_run:
+        with suppress(ProcessLookupError):
+            os.kill(training.process, signal.SIGKILL)

@@ -6,6 +6,7 @@ told; but nothing may end the report without a message, and nothing in them beco
 
 import os
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,21 +54,30 @@ DAMAGES: dict[str, Callable[[random.Random, Path], None]] = {
 }
 
 
-def meet(folder: Path, tally: Tally) -> None:
-    """Read it, judge it, make the page."""
+def copied(folder: Path) -> Path:
+    """The tables of our own results, alone: runs may be under way beside them."""
+    folder.mkdir()
+    for path in RESULTS.glob("*.csv"):
+        shutil.copy(path, folder)
+    return folder
+
+
+def meet(folder: Path, tally: Tally) -> bool:
+    """Read it, judge it, make the page; whether there is one."""
     try:
         results = load(folder)
         claims = overview.claims_of(results)
         page = overview.page_of(overview.overview(results, claims, lambda done, total: None))
     except SelectError:
-        return
+        return False
     except Exception as error:
         tally.untyped += 1
         tally.notes.append(f"{tally.fault}: {error!r:.300}")
-        return
-    if page.count("<script") != 2:  # ours: the data and the code
+        return False
+    if page.lower().count("<script") != 2:  # ours: the data and the code
         tally.code_run += 1
         tally.notes.append(f"{tally.fault}: a script of the table's own in the page")
+    return True
 
 
 def _any(rng: random.Random, folder: Path) -> Path:

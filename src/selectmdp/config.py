@@ -15,6 +15,9 @@ from selectmdp.learners.presets import preset
 from selectmdp.settings import with_changes
 from selectmdp.spec import SelectError, check_count, check_seed
 
+MOST_STEPS = 2**31 - 1
+"""A run counts its steps in 32 bits."""
+
 
 @dataclass(frozen=True)
 class TrainConfig:
@@ -53,6 +56,10 @@ class TrainConfig:
             if checked[name] < 1:
                 raise SelectError(f"{name}={checked[name]}: must be at least 1")
         checked["steps"] = whole_chunks(checked["steps"], settings.chunk)
+        if checked["steps"] > MOST_STEPS:
+            raise SelectError(
+                f"steps={checked['steps']}: must be at most {MOST_STEPS}, in whole chunks"
+            )
         checked["settings"] = {name: getattr(settings, name) for name in self.settings}
         checked["options"] = {name: plain(name, value) for name, value in self.options.items()}
         for name, value in checked.items():

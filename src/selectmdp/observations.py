@@ -71,6 +71,8 @@ def _parts(observation: Any) -> dict[str, Any]:
 
 def _numbers(name: str, given: Any) -> Any:
     try:
+        if np.iscomplexobj(given):
+            raise TypeError("it holds complex ones")
         with np.errstate(over="ignore"):  # too large for float32 is told as not finite
             numbers = given if isinstance(given, jax.Array) else np.asarray(given, np.float32)
     except (TypeError, ValueError) as error:

@@ -49,6 +49,11 @@ class PaperSettings:
             raise SelectError(f"chunk={self.chunk}: must divide target_period={self.target_period}")
         if self.chunk % self.num_envs:
             raise SelectError(f"num_envs={self.num_envs}: must divide chunk={self.chunk}")
+        if self.replay_capacity < 2 * self.num_envs:  # a ring must hold a step and what follows it
+            raise SelectError(
+                f"replay_capacity={self.replay_capacity}: must be at least 2 × num_envs = "
+                f"{2 * self.num_envs}"
+            )
 
     @property
     def shape(self) -> Shape:

@@ -131,8 +131,9 @@ def _resumed(
         whole = whole_chunks(check_count("steps", asked["steps"]), config.chunk)
         asked = {**asked, "steps": whole}
     told = differences(asdict(config), {**asked, "task": world.name})
-    changed = with_changes(named(config.preset).settings, {**config.settings, **changes})
-    told += differences(asdict(config.full_settings), asdict(changed))
+    if asked["preset"] in (None, config.preset):  # another preset has other settings
+        changed = with_changes(named(config.preset).settings, {**config.settings, **changes})
+        told += differences(asdict(config.full_settings), asdict(changed))
     in_force = {name: getattr(world.env, name, "its default") for name in options}
     wanted = {name: plain(name, value) for name, value in options.items()}
     told += differences({**in_force, **config.options}, wanted)

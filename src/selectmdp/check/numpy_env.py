@@ -61,7 +61,7 @@ def step_form(probe: NumpyProbe) -> str:
             player.step()
     except SelectError as error:
         raise Wrong(f"in step {number}, {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Wrong(
             f"step {number} raised {told(error)} on picks that `legal` allows: clear the pairs "
             "that step refuses from legal, or accept them"

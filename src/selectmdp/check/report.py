@@ -109,6 +109,6 @@ def _verdict(check: Check, probe: object) -> CheckResult:
         return CheckResult(check.name, "fail", str(wrong))
     except NotChecked as reason:
         return CheckResult(check.name, "not checked", str(reason))
-    except Exception as error:  # the environment's own, whatever it is: it fails this check only
+    except (Exception, SystemExit) as error:  # the environment's own: it fails this check only
         message = f"the environment raised {told(error)}; mend that first"
         return CheckResult(check.name, "fail", message)

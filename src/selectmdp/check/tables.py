@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from selectmdp.check import forms, gym_env, numpy_env, played, refusals, symmetry
+from selectmdp.check import forms, gym_env, numpy_env, numpy_rules, played, refusals, symmetry
 from selectmdp.check.gym_probe import GymProbe
 from selectmdp.check.probe import JaxProbe
 from selectmdp.check.report import Check
@@ -93,6 +93,7 @@ NUMPY_CHECKS = (
     Check("seeds", numpy_env.seeds, _SHOWN),
     Check("copies", numpy_env.copies, (*_SHOWN, "seeds")),
     Check("legal mask", numpy_env.legal_mask, _SHOWN),
+    Check("rules between picks", numpy_rules.rules, (*_SHOWN, "seeds")),
     Check("partial reward", numpy_env.partial_reward, (*_SHOWN, "seeds")),
     Check("greedy", numpy_env.greedy, _SHOWN),
     Check("time limit", numpy_env.time_limit, _SHOWN),

@@ -28,7 +28,7 @@ def verify(
         broken: take away what a statement needs, to see its check fail. untie: one weight of the
             shared network; asymmetric: worlds that do not treat items alike; discount: 0 between
             phases; target: a function that depends on where an item stands.
-        size: small takes a tenth of the time.
+        size: small takes about half of the time.
         seed: of the random worlds, networks and functions.
         pictures: a folder for the pictures as PNG.
         json: print one object instead of a table.
@@ -54,11 +54,18 @@ def verify(
 
 def _check_places(out: Path | None, pictures: Path | None) -> None:
     """What cannot be written is told before minutes of work."""
+    from tempfile import TemporaryFile
+
+    from selectmdp.files import told
+
     if out is not None and out.is_dir():
         raise SelectError(f"-o {out} is a folder: name a file in it, such as {out / 'verify.html'}")
     for folder in (out and out.parent, pictures):
         if folder is not None and not folder.is_dir():
             raise SelectError(f"there is no folder {folder}: make it first, or name another")
+        if folder is not None:
+            with told(folder), TemporaryFile(dir=folder):
+                pass
 
 
 def _show(verdicts: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ One description serves every engine: the processes of this machine, and a cluste
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,13 +34,19 @@ VARIED = ("preset", "steps", "evaluations", "episodes")
 
 
 def jobs_of(configs: Sequence[TrainConfig]) -> tuple[Job, ...]:
-    """A job for each config, named after what it is and in what it differs from the others."""
+    """A job for each config, named after what it is and in what it differs from the others.
+
+    The same config twice is one job. Where a name does not tell two apart, it is numbered.
+    """
     varied = [name for name in VARIED if len({getattr(config, name) for config in configs}) > 1]
-    jobs = []
+    of_name: dict[str, TrainConfig] = {}
     for config in configs:
         more = [f"{name}={getattr(config, name)}" for name in varied]
-        jobs.append(Job("-".join([name_of(config), *more]), config))
-    return tuple(jobs)
+        name = "-".join([name_of(config), *more])
+        names = chain([name], (f"{name}-{number}" for number in count(2)))
+        free = next(name for name in names if of_name.get(name, config) == config)
+        of_name[free] = config
+    return tuple(Job(name, config) for name, config in of_name.items())
 
 
 def name_of(config: TrainConfig) -> str:

@@ -9,9 +9,9 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from selectmdp import runs, signals
 from selectmdp.experiments.jobs import Job, finished
@@ -27,9 +27,12 @@ ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 
 
 CHILD = """
-import ctypes, runpy, signal, sys
+import ctypes, os, runpy, signal, sys
+parent = int(sys.argv.pop(1))
 if sys.platform == "linux":  # SIGTERM, which saves, when the parent is gone (PR_SET_PDEATHSIG)
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+    if os.getppid() != parent:  # it went before that
+        sys.exit(128 + signal.SIGTERM)
 sys.argv[0] = "selectmdp"
 runpy.run_module("selectmdp", run_name="__main__")
 """
@@ -78,7 +81,7 @@ def run_all(
                 while left and len(running) < side_by_side:
                     job = left.pop(0)
                     folder = root / job.name
-                    if finished(job, folder) is not None:
+                    if settled(job, folder) is not None:
                         done(job, folder)
                     else:
                         process, log = spawn(job, folder, one_thread=side_by_side > 1)
@@ -98,12 +101,19 @@ def run_all(
     return failed
 
 
+def settled(job: Job, folder: Path) -> Mapping[str, Any] | None:
+    """As `finished`, once no run that a killed parent left over is at it any more."""
+    result = finished(job, folder)
+    if result is None and folder.exists():
+        _wait_for_leftover(folder)
+        result = finished(job, folder)
+    return result
+
+
 def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple["subprocess.Popen[bytes]", Path]:
     """The process that makes a run, or goes on with it, and the file of what it says."""
     if folder.exists() and not runs.is_run(folder):
         shutil.rmtree(folder)  # killed before it had a config: nothing is lost
-    else:
-        _wait_for_leftover(folder)
     log = folder.parent / f"{job.name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     environment, flags = dict(os.environ), os.environ.get("XLA_FLAGS", "")
@@ -114,7 +124,7 @@ def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple["subprocess.Pope
     environment.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
     with log.open("wb") as told:
         process = subprocess.Popen(
-            [sys.executable, "-c", CHILD, *job.command(folder)],
+            [sys.executable, "-c", CHILD, str(os.getpid()), *job.command(folder)],
             stdout=subprocess.DEVNULL,
             stderr=told,
             env=environment,
@@ -131,8 +141,6 @@ def fault(job: Job, code: int, log: Path) -> str:
 
 def _wait_for_leftover(folder: Path) -> None:
     """A run whose parent was killed saves and ends; until then its folder is its own."""
-    if not folder.exists():
-        return
     until = time.monotonic() + PATIENCE
     while True:
         try:

@@ -13,15 +13,16 @@ from typing import Any
 
 import ray
 
-from selectmdp import signals
+from selectmdp import runs, signals
 from selectmdp.experiments.jobs import Job, finished
-from selectmdp.experiments.local import LOOK, Done, Look, UnderWay, fault, spawn
+from selectmdp.experiments.local import LOOK, Done, Look, UnderWay, fault, settled, spawn
 from selectmdp.machine import cores
+from selectmdp.spec import SelectError, check_count
 
 RETRIES = 5
 """How often a run is tried again whose worker died."""
-CPUS = 1.0
-"""Cores that a run asks for; set RAY_RUN_GPUS to ask for a share of a GPU as well."""
+REQUESTS = {"RAY_RUN_CPUS": 1.0, "RAY_RUN_GPUS": 0.0}
+"""Variables that say how much of its node a run asks for, and what it asks for otherwise."""
 
 
 def run_all(
@@ -32,26 +33,40 @@ def run_all(
     done: Done,
     look: Look = lambda running: None,
 ) -> list[str]:
-    """Run every job as a Ray task; as `local.run_all`."""
-    root = root.resolve()
+    """Run every job as a Ray task; as `local.run_all`. A cluster that is there keeps its size."""
+    cpus, gpus = (_asked(name) for name in REQUESTS)
     started = not ray.is_initialized()
     if started:
-        ray.init(
-            address=os.environ.get("RAY_ADDRESS"),
-            num_cpus=None if "RAY_ADDRESS" in os.environ else (workers or cores()),
-            include_dashboard=False,
-            log_to_driver=False,
-        )
+        _join(cores() if workers is None else check_count("workers", workers))
     try:
-        return _run(jobs, root, done, look)
+        return _run(jobs, root.resolve(), cpus, gpus, done, look)
     finally:
         if started:
             ray.shutdown()
 
 
-def _run(jobs: Sequence[Job], root: Path, done: Done, look: Look) -> list[str]:
-    gpus = float(os.environ.get("RAY_RUN_GPUS", "0"))
-    task = ray.remote(num_cpus=CPUS, num_gpus=gpus, max_retries=RETRIES)(_one)
+def _join(workers: int) -> None:
+    """The cluster of RAY_ADDRESS or of `ray start` on this machine; else one is started."""
+    if workers < 1:
+        raise SelectError(f"workers={workers}: must be at least 1")
+    quiet: dict[str, Any] = {"include_dashboard": False, "log_to_driver": False}
+    try:
+        try:
+            ray.init(num_cpus=workers, **quiet)
+        except ValueError:  # there is one, which has its own number
+            ray.init(**quiet)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        address = os.environ.get("RAY_ADDRESS", "of `ray start`")
+        raise SelectError(
+            f"the Ray cluster {address} does not answer ({error}): start it, set RAY_ADDRESS to "
+            "its address, or to local for one here"
+        ) from error
+
+
+def _run(
+    jobs: Sequence[Job], root: Path, cpus: float, gpus: float, done: Done, look: Look
+) -> list[str]:
+    task = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=RETRIES)(_one)
     waiting: dict[Any, Job] = {}
     failed: list[str] = []
     with signals.noted() as caught:
@@ -59,9 +74,9 @@ def _run(jobs: Sequence[Job], root: Path, done: Done, look: Look) -> list[str]:
             if finished(job, root / job.name) is not None:
                 done(job, root / job.name)
             else:
-                waiting[task.remote(job, str(root / job.name))] = job
+                waiting[task.remote(job, str(root / job.name), cpus <= 1)] = job
         while waiting and not caught:
-            look([UnderWay(job, root / job.name) for job in waiting.values()])
+            look(_under_way(waiting, root))
             ready, _ = ray.wait(list(waiting), timeout=LOOK)
             for each in ready:
                 job = waiting.pop(each)
@@ -81,10 +96,12 @@ def _run(jobs: Sequence[Job], root: Path, done: Done, look: Look) -> list[str]:
     return failed
 
 
-def _one(job: Job, place: str) -> str | None:
+def _one(job: Job, place: str, one_thread: bool) -> str | None:
     """In a worker: train to the end; what went wrong, or None."""
     folder = Path(place)
-    process, log = spawn(job, folder, one_thread=True)
+    if settled(job, folder) is not None:  # its first worker died when all was done
+        return None
+    process, log = spawn(job, folder, one_thread=one_thread)
     try:
         code = process.wait()
     finally:
@@ -94,9 +111,26 @@ def _one(job: Job, place: str) -> str | None:
     return None if finished(job, folder) is not None else fault(job, code, log)
 
 
+def _under_way(waiting: dict[Any, Job], root: Path) -> list[UnderWay]:
+    """The runs that a process trains now; the others wait for a place."""
+    every = [UnderWay(job, root / job.name) for job in waiting.values()]
+    return [each for each in every if (each.folder / runs.HOLDER).exists()]
+
+
 def _wait_for(waiting: dict[Any, Job]) -> None:
     until = time.monotonic() + 60
     while waiting and time.monotonic() < until:
         ready, _ = ray.wait(list(waiting), timeout=1)
         for each in ready:
             waiting.pop(each)
+
+
+def _asked(name: str) -> float:
+    text = os.environ.get(name, REQUESTS[name])
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0.0 <= number < 1e6:  # NaN is neither
+        raise SelectError(f"{name}={text}: must be a number, 0 or more")
+    return number

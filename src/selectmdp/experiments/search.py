@@ -40,12 +40,19 @@ def search(
     told = sweeps.read(path)
     space = _space(path, told)
     trials = check_count("trials", told.get("trials", TRIALS))
+    if trials < 1:
+        raise SelectError(f"{path}: trials={trials}: must be at least 1")
     runs.make_folder(out)
     with runs.alone_in(out):
         study = _study(out, seed)
         _again(study)
-        while len(_ended(study)) < trials:
-            asked = [_asked(study, space) for _ in range(min(workers or 1, trials))]
+        while (left := trials - len(_ended(study))) > 0:
+            try:
+                asked = [_asked(study, space) for _ in range(min(workers or 1, left))]
+            except ValueError as error:
+                raise SelectError(
+                    f"{out} holds a search of other values ({error}): choose another --out"
+                ) from None
             for trial, rewards in zip(
                 asked, _made(told, asked, out, workers, engine, show), strict=True
             ):
@@ -87,13 +94,15 @@ def _made(
 def _study(out: Path, seed: int) -> optuna.Study:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     backend = JournalFileBackend(str(out / JOURNAL))
-    return optuna.create_study(
+    study = optuna.create_study(
         study_name="search",
         storage=optuna.storages.JournalStorage(backend),
-        sampler=optuna.samplers.TPESampler(seed=seed),
         direction="maximize",
         load_if_exists=True,
     )
+    # Of its own chance each time it goes on: the same would draw the first trials once more.
+    study.sampler = optuna.samplers.TPESampler(seed=seed + len(study.get_trials(deepcopy=False)))
+    return study
 
 
 def _again(study: optuna.Study) -> None:
@@ -124,13 +133,28 @@ def _space(path: Path, told: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any
     if not space:
         raise SelectError(f"{path}: nothing to search; write a table [search]")
     for name, rule in space.items():
-        known = isinstance(rule, Mapping) and ("choices" in rule or {"low", "high"} <= set(rule))
-        if not known:
+        group, _, _ = name.rpartition(".")
+        if group not in sweeps.GROUPS and name not in sweeps.NAMES:
+            known = ", ".join([*sweeps.NAMES, *(f"{group}.…" for group in sweeps.GROUPS)])
+            raise SelectError(f"{path}: no name {name!r} to search; there are {known}")
+        if not (isinstance(rule, Mapping) and (_is_choice(rule) or _is_range(rule))):
             raise SelectError(
-                f"{path}: search of {name!r} is {rule!r}; give {{ low = …, high = … }} or "
-                "{ choices = […] }"
+                f"{path}: search of {name!r} is {rule!r}; give {{ low = …, high = … }}, two "
+                "numbers (above 0 with log = true), or { choices = […] }"
             )
     return space
+
+
+def _is_choice(rule: Mapping[str, Any]) -> bool:
+    choices = rule.get("choices")
+    return isinstance(choices, list) and len(choices) > 0
+
+
+def _is_range(rule: Mapping[str, Any]) -> bool:
+    low, high = rule.get("low"), rule.get("high")
+    if not (isinstance(low, int | float) and isinstance(high, int | float)):
+        return False
+    return low <= high and (low > 0 or not rule.get("log", False))
 
 
 def _with(told: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,6 @@ It may offer more, and everything works without:
 - `close()`.
 """
 
-import math
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -35,6 +34,7 @@ from selectmdp.types import Action, Observation
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 """The parts of an observation by name."""
+LARGEST = float(np.finfo(np.float32).max)
 
 
 class NumpyEnv(Protocol):
@@ -89,6 +89,10 @@ def _put_part(name: str, part: Any, into: npt.NDArray[Any]) -> None:
     into[:] = array
     if not np.isfinite(into).all():
         where = tuple(np.argwhere(~np.isfinite(into))[0].tolist())
+        if np.isfinite(array[where]):
+            raise SelectError(
+                f"{name}{list(where)} is {array[where]}, too large for float32: scale the features"
+            )
         raise SelectError(
             f"{name}{list(where)} is {array[where]}: look for a division by 0, a root or a "
             "logarithm there; put 0 where an item is absent"
@@ -149,6 +153,6 @@ def _number(reward: Any) -> float:
         if np.shape(reward) != () or np.asarray(reward).dtype.kind not in "fiub":
             raise SelectError(f"the reward is {reward!r}: return one number")
         reward = float(reward)
-    if not math.isfinite(reward):
+    if not abs(reward) <= LARGEST:  # NaN is not either
         raise SelectError(f"the reward is {reward}: look for a division by 0 or a logarithm")
     return reward

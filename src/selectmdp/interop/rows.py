@@ -112,15 +112,15 @@ class Rows:
         except SelectError as error:
             where = self.block.where(self.worker)
             raise WorldFault(f"{where} is wrong: {error}") from error
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             where = self.block.where(self.worker)
-            raise WorldFault(f"{where} raised {told(error)}{_line(error)}") from error
+            raise WorldFault(f"{where} raised {told(error)}{line_of(error)}") from error
 
 
 COMMANDS = {b"r": Rows._reset, b"s": Rows._step, b"g": Rows._greedy}
 
 
-def _line(error: BaseException) -> str:
+def line_of(error: BaseException) -> str:
     """Which line raised it."""
     frames = traceback.extract_tb(error.__traceback__)
     return f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""

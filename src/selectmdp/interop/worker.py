@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 import threading
+from contextlib import suppress
 from typing import Any
 
 from selectmdp.factories import found, made
@@ -27,6 +28,11 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(order["lifeline"],), daemon=True).start()
     wire = socket.socket(fileno=order["wire"])
+    with suppress(BrokenPipeError, ConnectionResetError):  # the fault of another was heard first
+        _serve(order, wire)
+
+
+def _serve(order: dict[str, Any], wire: socket.socket) -> None:
     try:
         rows = _rows(order)
         wire.sendall(b"\n")

@@ -139,9 +139,12 @@ def judged(ground: Landscape, begin: Flat, arrival: Arrival, untied: bool) -> di
     where = ground.untied if untied else lambda omega: omega
     starts = [where(ground.projection @ theta) for theta in (begin, arrival.theta)]
     omega = np.asarray(starts[1])
-    curvatures, directions = np.linalg.eigh(np.asarray(ground.dense_curvature(omega)))
-    own = np.linalg.eigvalsh(ground.shared_curvature(arrival.theta))
+    curvature = np.asarray(ground.dense_curvature(omega))
+    curvatures, directions = np.linalg.eigh(curvature)
+    # Within ω(Θ): where k < 2, some directions of Θ change no network, and would seem flat.
+    own = np.linalg.eigvalsh(ground.tangent.T @ curvature @ ground.tangent)
     bent = directions[:, curvatures < -BENT].T
+    slope = float(np.linalg.norm(ground.dense_slope(omega)[1]))
     rng = np.random.default_rng(0)
     random = rng.normal(size=(DIRECTIONS, len(omega)))
     random /= np.linalg.norm(random, axis=1, keepdims=True)
@@ -151,10 +154,11 @@ def judged(ground: Landscape, begin: Flat, arrival: Arrival, untied: bool) -> di
         "lemma_1": max(lemma_1_error(ground, np.asarray(start)) for start in starts),
         "tangent": tangent_error(ground, np.asarray(starts[0])),
         "shared_slope": arrival.slope,
-        "dense_slope": float(np.linalg.norm(ground.dense_slope(omega)[1])),
+        "dense_slope": slope,
         "shared_curvature": float(own[0]),
         "dense_curvature": float(curvatures[0]),
-        "descends": any(descends(ground, omega, direction) for direction in bent[:3]),
+        # With a slope it is no saddle: any direction would do.
+        "descends": slope <= ALLOWED and any(descends(ground, omega, each) for each in bent[:3]),
         "random_descents": sum(descends(ground, omega, direction) for direction in random),
         "profile": profile(ground, omega, directions[:, 0]),
         "random_profile": profile(ground, omega, random[0]),

@@ -56,7 +56,7 @@ def page(verdicts: Mapping[str, Verdict], plan: Plan) -> str:
             f"<p>selectmdp verify, seed {plan.seed}. {escape(broken)}</p>",
             _table(COLUMNS, [row(verdict) for verdict in verdicts.values()]),
             *(_figure(name, verdicts[name]) for name in PICTURES if name in verdicts),
-            "<h2>Controls: what must fail, and does</h2>",
+            "<h2>Controls: what must fail, by more than is allowed</h2>",
             _table(("statement", "with", "smallest error", "allowed"), controls),
             "</body></html>\n",
         ]
