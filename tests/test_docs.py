@@ -1,6 +1,7 @@
 """The docs: no dead link, no page forgotten, what is made from the source as the source is."""
 
 import importlib.util
+import json
 import re
 from pathlib import Path
 from types import ModuleType
@@ -8,11 +9,13 @@ from types import ModuleType
 import jax
 import jax.numpy as jnp
 import made_results
+import numpy as np
 import pytest
 
 import selectmdp as sm
 from selectmdp import agent as agents
 from selectmdp.algorithms import Shape
+from selectmdp.evaluation import interval95
 from selectmdp.iterative import picked
 
 ROOT = Path(__file__).parent.parent
@@ -121,6 +124,26 @@ def test_the_example_of_items_that_come_and_go_runs_and_its_rules_hold():
     assert len(set(count.tolist())) > 3
     assert set((items >= 0).sum(axis=1).tolist()) == {0, 1, 2, 3}
     assert 0.8 < float(load.max()) <= 1.2
+
+
+def test_the_numbers_of_other_peoples_worlds_are_those_of_their_runs():
+    page = (DOCS / "other-worlds.md").read_text(encoding="utf-8").replace("−", "-")
+    rows = re.findall(r"^\| `(examples\.\w+:\w+)` \| \d+, \d \|(.+)\|$", page, re.MULTILINE)
+    runs = {}
+    for file in (ROOT / "benchmarks" / "results").glob("*.json"):
+        run = json.loads(file.read_bytes())
+        runs[run.get("task")] = run
+    assert len(rows) == 6
+    for task, cells in rows:
+        ours, known = runs[task], runs[task]["references"]
+        gaps = np.subtract(ours["episode_rewards"], known["greedy"]["episode_rewards"])
+        judged = [(each["mean_reward"], each["ci95"]) for each in (*known.values(), ours)]
+        told = re.findall(r"(-?[\d.]+) ± ([\d.]+)", cells)
+        for pair, numbers in zip(told, [*judged, (gaps.mean(), interval95(gaps))], strict=True):
+            for text, number in zip(pair, numbers, strict=True):
+                assert text == f"{number:.{len(text.partition('.')[2])}f}", task
+        assert f"| {ours['steps']:,}, {ours['seconds']:.0f} " in cells
+        assert ("level" in cells) == (gaps.mean() < interval95(gaps))
 
 
 def test_the_advice_is_what_the_results_say():

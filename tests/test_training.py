@@ -247,6 +247,26 @@ def test_the_speed_is_that_of_learning_not_of_warming_up(monkeypatch: pytest.Mon
     assert reports[1].updates == 50  # one for each step of the chunk
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_the_speed_is_measured_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    run, calls = Compiled.run, []
+
+    def interrupted(self: Compiled, running: Running) -> tuple[Running, ChunkReport]:
+        calls.append(number)
+        if len(calls) == 1:
+            signal.raise_signal(number)
+        return run(self, running)
+
+    monkeypatch.setattr(Compiled, "run", interrupted)
+    with pytest.raises(Stopped, match="before the first step; nothing is saved") as stopped:
+        tiny.train(tmp_path / "run", **{**FAST, "steps": None, "minutes": 5})
+    assert stopped.value.signal_number == number
+    assert len(calls) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("minutes", "said"),
     [

@@ -1,12 +1,14 @@
 """How many steps a training makes in some minutes: measured once, before the first of them."""
 
 import math
+import signal
+from contextlib import ExitStack
 from dataclasses import replace
 from time import monotonic
 
 import jax
 
-from selectmdp import console, processes, runs, worlds
+from selectmdp import console, processes, runs, signals, worlds
 from selectmdp.config import TrainConfig, whole_chunks
 from selectmdp.spec import SelectError
 
@@ -43,19 +45,27 @@ def _fitting(config: TrainConfig, speed: float, spent: float) -> int:
 
 
 def _speed(config: TrainConfig, world: worlds.World) -> tuple[float, float]:
-    """Steps a second, and the seconds that compiling took."""
+    """Steps a second, and the seconds that compiling took; a signal is heard between chunks."""
     trial = replace(config, steps=config.chunk * TRIAL_STEPS)
-    with console.progress("measuring the speed") as bar, world.opened():
+    with ExitStack() as stack:
+        caught = stack.enter_context(signals.noted())
+        bar = stack.enter_context(console.progress("measuring the speed"))
+        stack.enter_context(world.opened())
         engine = world.engine(runs.learner_of(trial, world.env), config.seed)
         first = monotonic()
         running = engine.start()
         running, _ = engine.run(running)
         compiled, done = monotonic(), 0
         seconds = 0.0
-        while not done or processes.any_of(seconds < TRIAL_SECONDS):
+        while not done or processes.any_of(seconds < TRIAL_SECONDS and not caught):
             running, _ = engine.run(running)
             jax.block_until_ready(running.step)
             done, seconds = done + 1, monotonic() - compiled
             bar(int(seconds), int(TRIAL_SECONDS))
         seconds /= done
+        if processes.any_of(bool(caught)):
+            raise signals.Stopped(
+                "stopped while the speed was measured, before the first step; nothing is saved",
+                next(iter(caught), signal.SIGTERM),  # another process may have caught it
+            )
     return config.chunk / seconds, max(compiled - first - seconds, 0.0)

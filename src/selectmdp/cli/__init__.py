@@ -1,6 +1,7 @@
 """The command `selectmdp`; JAX is imported inside the commands: `--help` answers at once."""
 
 import io
+import os
 import sys
 from collections.abc import Callable
 
@@ -55,7 +56,11 @@ def main(arguments: list[str] | None = None) -> None:
     except Stopped as stopped:
         raise _ended(str(stopped), 128 + stopped.signal_number) from None
     except KeyboardInterrupt:
-        raise _ended("stopped", 130) from None
+        ended = _ended("stopped", 130)
+        if arguments is None:  # a thread of JAX may be compiling: shutting down under it crashes
+            sys.stdout.flush()
+            os._exit(130)
+        raise ended from None
 
 
 def _ended(message: str, code: int) -> SystemExit:
