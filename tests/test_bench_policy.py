@@ -10,6 +10,7 @@ from selectmdp.bench import policy
 from selectmdp.spec import SelectError
 
 
+@pytest.mark.slow
 def test_the_benchmark_starts_every_way_and_gives_json(monkeypatch, capsys):
     monkeypatch.setattr(policy, "ITEMS", (7,))
     monkeypatch.setattr(policy, "STARTS", 1)

@@ -19,6 +19,7 @@ def small(monkeypatch):
     monkeypatch.setattr(scale, "COMPILED", (Size(50, 4, 2, 4),))
 
 
+@pytest.mark.slow
 def test_the_benchmark_runs_what_is_small_and_compiles_the_rest(small, capsys):
     with probing.changed("jax_disable_most_optimizations", True):
         cli.main(["bench", "scale", "--seconds", "0.001", "--json"])

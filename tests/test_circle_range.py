@@ -99,6 +99,7 @@ def test_it_passes_the_checks() -> None:
     assert report.passed, str(report)
 
 
+@pytest.mark.slow
 def test_a_policy_of_a_range_is_trained_saved_and_evaluated_at_any_number(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -105,6 +105,7 @@ def test_a_step_gets_the_picks_that_were_made_and_no_others() -> None:
     assert stepped.truncated.tolist() == [False]
 
 
+@pytest.mark.slow
 def test_legal_after_partial_reward_and_greedy_of_a_class_are_heeded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

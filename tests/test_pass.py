@@ -325,6 +325,7 @@ def test_many_environments_pass_each_for_itself() -> None:
         worlds.step({"items": np.array([[0, 1], [-1, 2], [0, 1]]), "commands": items * 0})
 
 
+@pytest.mark.slow
 def test_a_training_learns_to_pass_and_its_policy_comes_back(tmp_path: Path) -> None:
     world = passing_world()
     result = sm.train(

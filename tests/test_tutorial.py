@@ -78,6 +78,7 @@ def test_the_world_checks_and_earns_what_the_page_says(capsys: pytest.CaptureFix
     assert (random, greedy) == pytest.approx([float(number) for number in told.groups()], abs=0.01)
 
 
+@pytest.mark.slow
 def test_it_trains_is_used_and_watched(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     brief = ["--steps", "64", "--evaluations", "1", *BRIEF]
     trained = said(capsys, *[part for part in TRAIN if part not in ("--steps", "60000")], *brief)

@@ -95,6 +95,7 @@ def test_theorem_2_holds_and_does_not_for_a_target_that_depends_on_places():
     assert errors[-1] < 0.01 < errors[0]
 
 
+@pytest.mark.slow
 def test_theorem_2_does_not_hold_if_such_a_target_is_among_its_own():
     # Hardly trained, for no training could help it.
     verdict = universality.check(replace(PLAN, broken="target", steps=20), nobody)
