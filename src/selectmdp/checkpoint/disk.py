@@ -89,7 +89,7 @@ def check_digest(found: str, wanted: str) -> None:
 def refused(folder: Path, error: OSError) -> CheckpointError:
     """What to tell when the disk did not take a checkpoint."""
     reason, cure = f"{error.strerror or error}", "make it a folder you can write to"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):  # the last: a limit of its size
         reason, cure = f"disk full ({reason})", "free space"
     return CheckpointError(
         f"{folder} was not written: {reason}; {cure} or choose another --out "
