@@ -3,20 +3,19 @@
 # earned and its curve, as JSON and PNG in benchmarks/results.
 # Usage: benchmarks/thirdparty.sh [WORLD …], from the project's folder.
 set -euo pipefail
-explore="--set exploration_share=0.5 --set epsilon_end=0.05"
 declare -A rows=(
-  [sysadmin]="examples.rddl:sysadmin --steps 200704 --set discount=0.9"
-  [mobile-small]="examples.mobile:small --steps 200704 --set discount=0.9"
-  [tamarisk]="examples.rddl:tamarisk --steps 100352 --set discount=0.95"
-  [advising]="examples.rddl:advising --steps 150528 --set discount=0.95 $explore"
-  [wildfire]="examples.rddl:wildfire --steps 300032 --set discount=0.9"
-  [mobile-medium]="examples.mobile:medium --steps 60416 --set discount=0.9"
+  [sysadmin]="examples.rddl:sysadmin --steps 200704"
+  [mobile-small]="examples.mobile:small --steps 200704"
+  [tamarisk]="examples.rddl:tamarisk --steps 100352"
+  [advising]="examples.rddl:advising --steps 150528"
+  [wildfire]="examples.rddl:wildfire --steps 300032"
+  [mobile-medium]="examples.mobile:medium --steps 60416"
 )
 order=(sysadmin mobile-small tamarisk advising wildfire mobile-medium)
 if (($#)); then order=("$@"); fi
 for row in "${order[@]}"; do
   run="runs/thirdparty/$row"
-  typed="train ${rows[$row]} --set num_envs=32 --set chunk=1024 --evaluations 10 --episodes 100"
+  typed="train ${rows[$row]} --evaluations 10 --episodes 100"
   # shellcheck disable=SC2086 - words of a row are words of the command
   .venv/bin/selectmdp $typed --out "$run" --json | .venv/bin/python -c '
 import csv, json, sys

@@ -14,22 +14,24 @@ Picks = tuple[list[int], list[int]]
 
 def sysadmin(instance: str | int = 4) -> Rddl:
     """Computers fail, the sooner the more of their neighbours are down; reboot one of them."""
-    return Rddl("SysAdmin_MDP_ippc2011", instance, _reboot, reward_scale=10.0)
+    return Rddl("SysAdmin_MDP_ippc2011", instance, _reboot, reward_scale=10.0, discount=0.9)
 
 
 def wildfire(instance: str | int = 1) -> Rddl:
     """Fire spreads over cells with fuel: put one out, or cut the fuel from one."""
-    return Rddl("Wildfire_MDP_ippc2014", instance, _put_out, reward_scale=100.0)
+    return Rddl("Wildfire_MDP_ippc2014", instance, _put_out, reward_scale=100.0, discount=0.9)
 
 
 def tamarisk(instance: str | int = 1) -> Rddl:
     """An invasive plant spreads along a river: eradicate it in a reach, or restore the natives."""
-    return Rddl("Tamarisk_MDP_ippc2014", instance, _eradicate, reward_scale=10.0)
+    return Rddl("Tamarisk_MDP_ippc2014", instance, _eradicate, reward_scale=10.0, discount=0.95)
 
 
 def advising(instance: str | int = 2) -> Rddl:
     """Courses are passed the more likely the more of their prerequisites were: take up to K."""
-    return Rddl("AcademicAdvising_MDP_ippc2014", instance, _take, reward_scale=5.0)
+    explores = {"exploration_share": 0.5, "epsilon_end": 0.05}  # nothing pays until the last course
+    domain = "AcademicAdvising_MDP_ippc2014"
+    return Rddl(domain, instance, _take, reward_scale=5.0, discount=0.95, **explores)
 
 
 def _reboot(world: Rddl) -> Picks:

@@ -140,7 +140,7 @@ def test_a_minute_of_training_is_far_above_random(
         evaluations=1,
         episodes=10,
         out=tmp_path / "run",
-        settings={"num_envs": 32, "chunk": 1024, "discount": 0.9},
     )
+    assert result.to_json()["settings"] == {"num_envs": 32, "chunk": 1024, "discount": 0.9}
     random = result.references["random"].mean_reward  # about −0.40; −0.09 was learned
     assert result.evaluation.mean_reward > random + 0.15

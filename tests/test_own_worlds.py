@@ -18,9 +18,10 @@ from selectmdp.check import check_select_env
 from selectmdp.config import TrainConfig
 from selectmdp.interop.crew import Crew, Source, here
 from selectmdp.interop.edge import outcome, put
-from selectmdp.runs import learner_of
+from selectmdp.runs import config_of, learner_of
 from selectmdp.settings import Hosting
 from selectmdp.spec import SelectError, Spec, WorldFault
+from selectmdp.training import suits
 from selectmdp.types import Action, Observation, expected_shapes
 
 haste = tiny.haste
@@ -181,6 +182,44 @@ def test_the_fast_preset_as_it_is_trains_on_the_host(tmp_path: Path) -> None:
     result = sm.train("faulty:Sound", out=tmp_path / "run", steps=40_000, evaluations=2)
     chance = result.references["random"]
     assert result.evaluation.mean_reward > chance.mean_reward + 2 * chance.ci95
+
+
+# Settings that suit a world
+
+
+class Suited(faulty.Sound):
+    suits = {"fast": {**SMALL, "discount": 0.5}}  # noqa: RUF012
+
+
+def test_settings_that_a_world_offers_are_taken_told_and_kept(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    how = {"steps": 16, "evaluations": 1, "episodes": 2, "workers": 0}
+    sm.train(Suited, out=tmp_path / "run", settings={"discount": 0.25}, **how)
+    assert "channels=8, chunk=16, discount=0.25 in place of the fast" in capfd.readouterr().err
+    config = config_of(tmp_path / "run")[0]
+    assert config.settings == {**SMALL, "discount": 0.25}
+    assert config.full_settings.learning_rate == 0.002  # the preset's own
+    sm.train(Suited, out=tmp_path / "run", resume=True, workers=0)
+    place = worlds.world(Suited, {}, HERE)
+    assert suits(place, "fast")["discount"] == 0.5
+    assert suits(place, "paper") == {}
+
+
+@pytest.mark.parametrize(
+    ("offered", "said"),
+    [
+        ({"fast": {"discont": 0.5}}, "no setting 'discont'"),
+        ({"fast": {"discount": 2.0}}, "discount=2.0: must be"),
+        ({"fast": 0.5}, "not iterable"),
+        ([0.5], "no attribute"),
+    ],
+)
+def test_settings_that_cannot_be_are_the_worlds_fault(offered: Any, said: str) -> None:
+    world = type("Suited", (faulty.Sound,), {"suits": offered})
+    with pytest.raises(SelectError, match=r"Suited offers suits=") as told:
+        sm.train(world, steps=16, workers=0)
+    assert said in str(told.value)
 
 
 # What can be found by name

@@ -19,7 +19,7 @@ import tiny
 from worlds import Shelf
 
 import selectmdp as sm
-from selectmdp import checkpoint, pace, runs, signals, training, worlds
+from selectmdp import checkpoint, machine, pace, runs, signals, training, worlds
 from selectmdp.checkpoint import CheckpointError, verify
 from selectmdp.config import TrainConfig, versions
 from selectmdp.engines import ChunkReport, Compiled, Running
@@ -371,6 +371,29 @@ def test_a_finished_run_resumed_is_judged_again_and_stays_as_it_is(
     said = capfd.readouterr().err
     assert "not bit for bit what it would have been: jax=0.0.1 where the run has" in said
     assert (out / "curve.png").read_bytes() == (whole / "curve.png").read_bytes()
+
+
+def test_compiled_code_that_keeps_to_one_core_has_one_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("XLA_FLAGS", "--xla_x=1")
+    assert machine.threads() == machine.cores()
+    monkeypatch.setenv("XLA_FLAGS", f"--xla_x=1 {machine.ONE_THREAD}")
+    assert machine.threads() == 1
+
+
+def test_a_run_resumed_with_other_threads_says_so(
+    whole: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    out = tmp_path / "again"
+    shutil.copytree(whole, out)
+    monkeypatch.setattr("selectmdp.config.threads", lambda: 99)
+    sm.train(None, out=out, resume=True)
+    said = capfd.readouterr().err
+    assert "not bit for bit what it would have been: threads=99 where the run has" in said
 
 
 def test_a_damaged_newest_checkpoint_is_passed_over_with_a_word(

@@ -12,6 +12,7 @@ import numpy as np
 
 from selectmdp.algorithms import algorithm
 from selectmdp.learners.presets import preset
+from selectmdp.machine import threads
 from selectmdp.settings import with_changes
 from selectmdp.spec import SelectError, check_count, check_seed
 
@@ -151,4 +152,5 @@ def versions() -> dict[str, str]:
         **{name: version(name) for name in packages},
         "python": platform.python_version(),
         "machine": platform.machine(),
+        "threads": str(threads()),
     }

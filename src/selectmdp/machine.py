@@ -12,6 +12,15 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
+"""Of XLA_FLAGS: compiled code keeps to one core."""
+
+
+def threads() -> int:
+    """Threads of compiled code on a CPU: how a sum is shared among them may change its rounding."""
+    return 1 if ONE_THREAD in os.environ.get("XLA_FLAGS", "") else cores()
+
+
 def peak_megabytes() -> float:
     """The most memory that this process ever had; NaN where the system does not tell."""
     try:

@@ -36,6 +36,7 @@ class TrainResult:
         named = {name: judged.pop(name) for name in ("steps", "seed")}
         return {
             **{name: config[name] for name in ("task", "algorithm", "preset", "steps", "seed")},
+            "settings": config["settings"],
             **self.policy.about["spec"],
             **{name: each for name, each in config["options"].items() if name == "num_items"},
             **judged,

@@ -114,6 +114,10 @@ class FastSettings:
         )
 
 
+SLOW_WORLD: Mapping[str, Any] = {"num_envs": 32, "chunk": 1024}
+"""Changes of the fast preset for a world of hundreds of steps a second: four times the rounds."""
+
+
 @dataclass(frozen=True)
 class Hosting:
     """How environments that are not in JAX are run; no result depends on it."""

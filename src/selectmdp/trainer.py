@@ -113,6 +113,9 @@ class Trainer:
         idle = jax.device_count() - self.engine.devices
         notes = [f"{idle} devices stay idle: a Gymnasium world trains on one"] if idle else []
         if found is None:
+            changed = ", ".join(f"{name}={value}" for name, value in self.config.settings.items())
+            if changed:
+                notes.append(f"with {changed} in place of the {self.config.preset} preset's own")
             return self.engine.start(), notes
         self.began -= found["seconds"]
         self.best = found["best"]

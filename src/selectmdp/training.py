@@ -11,7 +11,7 @@ from typing import Any
 
 from selectmdp import pace, processes, runs, tasks, worlds
 from selectmdp.config import TrainConfig, differences, plain, whole_chunks
-from selectmdp.envs.base import is_jax
+from selectmdp.envs.base import is_jax, offers
 from selectmdp.factories import is_factory
 from selectmdp.learners.presets import preset as named
 from selectmdp.results import TrainResult
@@ -80,7 +80,9 @@ def train(
         raise SelectError(f"which task? One of {known}, a Gymnasium id, or module:factory")
     world = worlds.world(task, given, hosting)
     told = {name: value for name, value in asked.items() if value is not None}
-    config = TrainConfig(**{**DEFAULTS, **told}, task=world.name, settings=changes, options=given)
+    usual = {**DEFAULTS, **told}
+    suited = {**suits(world, usual["preset"]), **changes}
+    config = TrainConfig(**usual, task=world.name, settings=suited, options=given)
     if steps is not None and minutes is not None:
         raise SelectError(f"steps={steps} and minutes={minutes}: give one of them")
     # Refuses what the task or the devices cannot serve, before a folder is made.
@@ -97,6 +99,19 @@ def train(
                 raise
         processes.told(lambda: runs.create(folder, config, world.env.spec, devices))
         return Trainer(folder, config, world, began).go()
+
+
+def suits(world: worlds.World, preset: str) -> dict[str, Any]:
+    """The settings that a world offers for a preset in place of the preset's own."""
+    kind, offered = named(preset).settings, offers(world.env, "suits") or {}
+    try:
+        changes = dict(offered.get(preset, {}))
+        with_changes(kind, changes)
+    except (SelectError, TypeError, ValueError, AttributeError) as error:
+        raise SelectError(
+            f"{world.name} offers suits={offered!r}: give {{preset: {{setting: value}}}} ({error})"
+        ) from None
+    return changes
 
 
 def _claimed(stack: ExitStack, config: TrainConfig, out: str | Path | None) -> tuple[str, bool]:

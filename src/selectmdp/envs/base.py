@@ -11,6 +11,8 @@ What only some environments know they may offer beside it; `offers` asks. Everyt
 - `legal_after(observation, chosen, command) -> [N, C]`: which pairs stay legal after some picks,
   whatever their order;
 - `learning_reward(reward) -> reward`: the scale in which learners learn it; reports are unscaled;
+- `suits: {preset: {setting: value}}`: settings that suit this world better than a preset's own; a
+  training says that it takes them, keeps them in its config, and `--set` goes before them;
 - `sort_key(observation) -> [N]`: by what sorting DQN sorts, the largest first;
 - `draw(state, action | None) -> Scene`: a picture of a state, with the picks about to be made;
 - `permute(state, order) -> state`: the same world with its items in another order;

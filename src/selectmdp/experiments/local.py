@@ -15,15 +15,13 @@ from typing import Any, NamedTuple
 
 from selectmdp import runs, signals
 from selectmdp.experiments.jobs import Job, finished
-from selectmdp.machine import cores
+from selectmdp.machine import ONE_THREAD, cores
 from selectmdp.spec import SelectError, check_count
 
 LOOK = 0.5
 """Seconds between two looks at the running processes."""
 PATIENCE = 60.0
 """Seconds that a run left over by a killed parent has to save and end."""
-ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
-"""Runs side by side are fastest with a thread each."""
 
 
 CHILD = """
@@ -117,7 +115,7 @@ def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple["subprocess.Pope
     log = folder.parent / f"{job.name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     environment, flags = dict(os.environ), os.environ.get("XLA_FLAGS", "")
-    if one_thread and ONE_THREAD not in flags:
+    if one_thread and ONE_THREAD not in flags:  # runs side by side are fastest so
         environment["XLA_FLAGS"] = f"{flags} {ONE_THREAD}".strip()
     # Seeds of one world and algorithm are one program: it is compiled once.
     cache = (folder.parent / ".compiled").resolve()

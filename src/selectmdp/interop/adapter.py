@@ -8,7 +8,9 @@ from selectmdp.interop.edge import all_picks
 from selectmdp.spec import SelectError, Spec
 from selectmdp.types import Action
 
-FORWARDED = ("command_names", "legal_after", "sort_key", "learning_reward", "dynamics", "unit")
+FORWARDED = (
+    *("command_names", "legal_after", "sort_key", "learning_reward", "dynamics", "unit", "suits"),
+)
 
 
 class Adapted:

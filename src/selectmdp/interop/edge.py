@@ -13,7 +13,8 @@ may stand for a dict of items alone.
 It may offer more, and everything works without:
 
 - `time_limit: int`: steps of an episode, whose end is then a truncation and no terminal;
-- `command_names`, `unit`, `dynamics`, `learning_reward`, `sort_key`: as `envs.base` has them;
+- `command_names`, `unit`, `dynamics`, `learning_reward`, `sort_key`, `suits`: as `envs.base` has
+  them;
 - `legal_after(observation, chosen, command) -> [N, C]`: which pairs stay legal after some picks,
   whatever their order: `chosen` [N] says which items, `command` [N] with what. Another instance
   than the one that is played is asked, so its arguments must tell all;

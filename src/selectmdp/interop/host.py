@@ -112,7 +112,7 @@ class HostEnv:
         self.spec = env.spec
         self.time_limit = getattr(env, "time_limit", None)
         self.unit = getattr(env, "unit", None) or "reward"
-        for name in ("command_names", "dynamics"):
+        for name in ("command_names", "dynamics", "suits"):
             setattr(self, name, getattr(env, name, None))
         self.faults: list[WorldFault] = []
         """What its functions raised in compiled code, from which no exception comes as it was."""

@@ -28,6 +28,7 @@ import numpy.typing as npt
 from mobile_env.core.channels import OkumuraHata
 from mobile_env.handlers.central import MComCentralHandler
 
+from selectmdp.settings import SLOW_WORLD
 from selectmdp.spec import SelectError, Spec
 from selectmdp.types import Action
 
@@ -39,6 +40,7 @@ class Mobile:
     """`mobile-<scenario>-central-v0`, in which K users are told something in a step."""
 
     unit = "mean utility"
+    suits: ClassVar = {"fast": {**SLOW_WORLD, "discount": 0.9}}
 
     def __init__(
         self, scenario: str = "small", num_select: int = 2, config: Mapping[str, Any] | None = None

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyRDDLGym
 
 from selectmdp.interop.rddl_features import Features
+from selectmdp.settings import SLOW_WORLD
 from selectmdp.spec import SelectError, Spec
 from selectmdp.types import Action
 
@@ -33,11 +34,13 @@ class Rddl:
         instance: str | int,
         heuristic: Heuristic | None = None,
         reward_scale: float = 1.0,
+        **suits: float,
     ) -> None:
         """Names of rddlrepository, or paths of two `.rddl` files.
 
         A heuristic, to compare with, gets this world and gives (items, commands). What learners
-        see of a reward is divided by `reward_scale`; what is reported is not.
+        see of a reward is divided by `reward_scale`; what is reported is not. `suits` are settings
+        of the fast preset that suit the domain.
         """
         self.env: Any = pyRDDLGym.make(domain, str(instance), vectorized=True)
         model = self.env.model
@@ -67,6 +70,7 @@ class Rddl:
         self.feature_names = self._features.names
         self.time_limit = int(self.env.horizon)
         self.unit = "reward"
+        self.suits = {"fast": {**SLOW_WORLD, **suits}}
         self.spec = Spec(
             num_items=len(self.items),
             item_features=len(self.feature_names),
