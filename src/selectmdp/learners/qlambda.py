@@ -122,9 +122,9 @@ class QLambda:
             )
             return acted.action, Aside(acted.worth, acted.greedy)
 
-        num_envs, num_items = observation.present.shape  # those of this device
         keys = self.shares.keys(key, self.num_envs)
-        return in_groups(one, _group(num_envs, num_items), keys, observation)
+        group = _group(*observation.present.shape)  # of this device's
+        return in_groups(one, group, keys, observation)
 
     def learn(
         self, key: Key[Array, ""], state: State, played: Played, step: Int[Array, ""]
@@ -214,13 +214,13 @@ class QLambda:
         first = partial(self.agent.first_worth, state.params, state.phase_map)
 
         def worth(seen: Observation) -> Float[Array, " E"]:
-            return jax.vmap(first)(seen)
+            return in_groups(first, _group(*seen.present.shape), seen)
 
         end = worth(jax.tree.map(lambda leaf: leaf[-1], steps.next_observation))
         nothing = jnp.zeros_like(steps.reward)
         everywhere = jax.lax.cond(
             steps.truncated.any(),
-            lambda: jax.vmap(worth)(steps.next_observation),
+            lambda: jax.lax.map(worth, steps.next_observation),
             lambda: nothing,
         )
         return jnp.where(steps.truncated, everywhere, nothing).at[-1].set(end)
