@@ -8,15 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from selectmdp.experiments.figures import FIGURES, Figure
 from selectmdp.report import results, statistics
+from selectmdp.report.judging import ENOUGH
 from selectmdp.report.results import Results
 from selectmdp.spec import SelectError
 
 PAGE = Path(__file__).parent / "which-algorithm.md"
 RESULTS = Path(__file__).parent.parent / "results"
-LEAST = 3
-"""Seeds of each side that a comparison needs."""
 HEAD = """# Which algorithm when
 
 What `selectmdp train` takes by itself is `isq-u` with `--preset fast`. What each name stands for is
@@ -28,15 +29,15 @@ This page is made from the CSV files in `results/` by `make docs`, and those are
     selectmdp reproduce all --budget standard --out results
 
 Rewards are means of a step over the episodes of an evaluation, in the unit of their world. Square
-brackets are 95 % intervals of the mean over seeds, by the bootstrap. *No difference seen* is what
-it says: the interval of the difference has 0 in it, and with few seeds that is often so. Minutes
-are those of a shared machine, and rough.
+brackets are 95 % intervals of the mean over seeds (Student's, Welch's). *No difference seen* is
+what it says: the interval of the difference has 0 in it, and with few seeds that is often so.
+Minutes are those of a shared machine, and rough.
 """
 NONE_YET = """
 No run is in yet, so there is nothing to advise from.
 """
 UNDECIDED = "no difference seen"
-TOO_FEW = f"A comparison needs {LEAST} seeds of each side; none has them yet.\n"
+TOO_FEW = f"A comparison needs {ENOUGH} seeds of each side; none has them yet.\n"
 
 
 class Choice(NamedTuple):
@@ -129,10 +130,10 @@ def _compared(found: Results, choice: Choice) -> list[tuple[str, ...]]:
         for title, size in _worlds(figure):
             names = choice.first, choice.second
             ours, theirs = (found.scores(figure.name, name, size) for name in names)
-            if min(len(ours), len(theirs)) < LEAST:
+            if min(len(ours), len(theirs)) < ENOUGH:
                 continue
-            gap = statistics.difference([ours], [theirs])
-            means = [f"{statistics.mean([scores]).value:.3f}" for scores in (ours, theirs)]
+            gap = statistics.difference(ours, theirs)
+            means = [f"{np.mean(scores):.3f}" for scores in (ours, theirs)]
             told = f"{_signed(gap.value)} [{_signed(gap.low)}, {_signed(gap.high)}]"
             better = f"`{names[gap.value < 0]}`"
             take = UNDECIDED if gap.low <= 0 <= gap.high else better
@@ -168,7 +169,7 @@ def _table(found: Results, figure: Figure) -> Iterator[str]:
                 rows.append((name, [float(run["mean_reward"]) for run in runs], told))
         if not rows:
             continue
-        rows.sort(key=lambda row: -statistics.mean([row[1]]).value)
+        rows.sort(key=lambda row: -np.mean(row[1]))
         cells = [
             (f"`{name}`", _mean(scores), str(len(scores)), told) for name, scores, told in rows
         ]
@@ -187,8 +188,8 @@ def _other_sizes(found: Results) -> Iterator[str]:
         for trained, played in ((50, 200), (200, 50)):
             scores = found.played(network, trained, played)
             home = found.played(network, played, played)
-            if min(len(scores), len(home)) >= LEAST:
-                share = statistics.ratio([scores], [home])
+            if min(len(scores), len(home)) >= ENOUGH:
+                share = statistics.ratio(scores, home)
                 told = f"{share.value:.0%} [{share.low:.0%}, {share.high:.0%}]"
                 rows.append((network, str(trained), str(played), _mean(scores), told))
     if rows:
@@ -200,7 +201,7 @@ def _other_sizes(found: Results) -> Iterator[str]:
 def _mean(scores: Sequence[float]) -> str:
     if len(scores) < 2:
         return f"{scores[0]:.3f}"
-    told = statistics.mean([scores])
+    told = statistics.mean(scores)
     return f"{told.value:.3f} [{told.low:.3f}, {told.high:.3f}]"
 
 

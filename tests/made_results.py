@@ -15,7 +15,7 @@ from selectmdp.experiments.jobs import name_of
 from selectmdp.experiments.store import Row
 from selectmdp.report.results import published
 
-SPREAD = 0.01
+SPREAD = 0.002
 OFFSETS = (-1.5, -0.5, 0.5, 1.5)
 REFERENCES = {
     **{("4a", size): (0.01, 0.1) for size in (5, 20, 50)},

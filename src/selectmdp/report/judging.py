@@ -1,8 +1,10 @@
 """How a claim is judged: differences between seeds are tested, not eyeballed.
 
-"A over B" holds where the 95 % interval of the difference of means lies above 0. A claim about
-several worlds or rivals holds in part where it holds for some of them, or where some were not run.
-One seed has no interval, so from one nothing is judged.
+A comparison claims that a number lies between two bounds, "A over B" that their difference is above
+0. It holds where the number's whole 95 % interval lies between them, it is contrary where the whole
+interval lies outside, and else the seeds do not tell. A claim about several worlds or rivals holds
+in part where it holds for some of them; where it holds for none, one that is contrary is needed to
+say that it does not hold.
 """
 
 import math
@@ -14,8 +16,8 @@ from selectmdp.report import statistics
 from selectmdp.report.results import Results
 from selectmdp.report.statistics import Estimate
 
-Verdict = Literal["holds", "holds in part", "does not hold", "not judged"]
-ENOUGH = 2
+Verdict = Literal["holds", "holds in part", "does not hold", "undecided", "not judged"]
+ENOUGH = 3
 """Seeds that a comparison needs of each side."""
 
 
@@ -24,13 +26,27 @@ class Evidence:
     """One comparison that a verdict rests on."""
 
     what: str
-    holds: bool
     estimate: Estimate
     probability: float | None = None
     """That a run of the first is better than one of the second."""
     least: float = -math.inf
     """From where on, and up to where, the number is as claimed."""
     most: float = math.inf
+
+    @property
+    def holds(self) -> bool:
+        """Whether all of the interval is as claimed."""
+        return self.least <= self.estimate.low and self.estimate.high <= self.most
+
+    @property
+    def is_contrary(self) -> bool:
+        """Whether none of it is."""
+        return self.estimate.high < self.least or self.most < self.estimate.low
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of this comparison alone."""
+        return "holds" if self.holds else "does not hold" if self.is_contrary else "undecided"
 
     @property
     def margin(self) -> float:
@@ -58,13 +74,15 @@ def over(
     return compared(f"{place}: {ours} over {theirs}", left, right)
 
 
-def compared(what: str, left: Sequence[float], right: Sequence[float]) -> Evidence | None:
-    """The mean of one above the other's; None: too few seeds."""
+def compared(
+    what: str, left: Sequence[float], right: Sequence[float], lack: float = 0.0
+) -> Evidence | None:
+    """The mean of one above the other's, of which a share may lack; None: too few seeds."""
     if min(len(left), len(right)) < ENOUGH:
         return None
-    gap = statistics.difference([left], [right])
+    gap = statistics.difference(left, right)
     chance = statistics.improvement([left], [right]).value
-    return Evidence(what, gap.low > 0, gap, chance, least=0.0)
+    return Evidence(what, gap, chance, least=-lack * abs(statistics.mean(right).value))
 
 
 def share(
@@ -81,36 +99,40 @@ def share(
     """
     if min(len(left), len(right)) < ENOUGH or min(right) <= 0:
         return None
-    part = statistics.ratio([left], [right])
-    return Evidence(what, least <= part.value <= most, part, least=least, most=most)
+    return Evidence(what, statistics.ratio(left, right), least=least, most=most)
 
 
 def reached(what: str, scores: Sequence[float], level: float) -> Evidence | None:
     """The mean at least at a level; None: too few seeds."""
     if len(scores) < ENOUGH:
         return None
-    ours = statistics.mean([scores])
-    return Evidence(what, ours.value >= level, ours, least=level)
+    return Evidence(what, statistics.mean(scores), least=level)
 
 
 def measured(
     what: str, number: float, *, least: float = -math.inf, most: float = math.inf
 ) -> Evidence:
     """A number without an interval, which is to lie between two bounds."""
-    return Evidence(
-        what, least <= number <= most, Estimate(number, number, number), least=least, most=most
-    )
+    return Evidence(what, Estimate(number, number, number), least=least, most=most)
 
 
-def together(found: Sequence[Evidence | None], ours: str | None = None) -> Judged:
-    """All of it, some of it, or none; nothing found is not judged."""
+def together(
+    found: Sequence[Evidence | None], ours: str | None = None, lacking: str = "too few runs"
+) -> Judged:
+    """All of it, some of it, or none; nothing found is not judged, and `lacking` says why."""
     evidence = tuple(each for each in found if each is not None)
     if not evidence:
-        return Judged("not judged", "too few runs")
+        return Judged("not judged", lacking)
     count = sum(each.holds for each in evidence)
-    verdict: Verdict = "holds in part" if count else "does not hold"
+    verdict: Verdict = "undecided"
     if count == len(found):
         verdict = "holds"
+    elif count:
+        verdict = "holds in part"
+    elif any(each.is_contrary for each in evidence):
+        verdict = "does not hold"
+    elif len(evidence) < len(found):
+        verdict = "not judged"
     return Judged(verdict, ours or _told(evidence, count, len(found)), evidence)
 
 
@@ -124,8 +146,13 @@ def _told(evidence: Sequence[Evidence], count: int, wanted: int) -> str:
     """The number, or of several how many hold, and the one that does worst."""
     if wanted == 1:
         return said(evidence[0].estimate)
-    worst = min(evidence, key=lambda each: (each.holds, each.margin))
-    told = f"{count} of {wanted}"
-    if len(evidence) < wanted:
-        told += f" ({wanted - len(evidence)} not judged)"
+    worst = min(evidence, key=lambda each: (each.holds, not each.is_contrary, each.margin))
+    against = sum(each.is_contrary for each in evidence)
+    counts = {
+        "contrary": against,
+        "undecided": len(evidence) - count - against,
+        "not judged": wanted - len(evidence),
+    }
+    others = ", ".join(f"{number} {name}" for name, number in counts.items() if number)
+    told = f"{count} of {wanted}" + (f" ({others})" if others else "")
     return f"{told}; worst {said(worst.estimate)} ({worst.what})"

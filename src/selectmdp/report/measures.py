@@ -92,8 +92,9 @@ def _cell(results: Results, network: str, trained: int, played: int) -> dict[str
     at_home = results.played(network, played, played)
     part: Triple | None = None
     if ours and at_home and min(at_home) > 0:
-        found = statistics.ratio([ours], [at_home])
-        part = [found.value, None, None] if min(len(ours), len(at_home)) < 2 else list(found)
+        few = min(len(ours), len(at_home)) < 2
+        share = sum(ours) / len(ours) / (sum(at_home) / len(at_home))
+        part = [share, None, None] if few else list(statistics.ratio(ours, at_home))
     pair = "generalization", f"{trained}->{played}", "isq-p"
     return {
         "trained": trained,

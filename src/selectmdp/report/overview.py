@@ -80,7 +80,7 @@ def _judged(claim: Claim, results: Results) -> dict[str, Any]:
 def _evidence(each: Evidence) -> dict[str, Any]:
     return {
         "what": each.what,
-        "holds": each.holds,
+        "verdict": each.verdict,
         "value": each.estimate.value,
         "low": each.estimate.low,
         "high": each.estimate.high,

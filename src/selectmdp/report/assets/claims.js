@@ -4,6 +4,7 @@ const VERDICTS = {
   holds: ["holds", "M2 7l3.5 3.5L12 3.5"],
   "holds in part": ["part", "M2 7h10"],
   "does not hold": ["not", "M3 3l8 8M11 3l-8 8"],
+  undecided: ["open", "M2 5.5q2.5-3 5 0t5 0M2 10q2.5-3 5 0t5 0"],
   "not judged": ["open", "M5 4.6a2.2 2.2 0 1 1 2.9 2.2q-.9.4-.9 1.4M7 11v.4"],
 };
 
@@ -50,7 +51,7 @@ function why(claim) {
   const box = html("details", { class: "printed" }, html("summary", {}, "How it is judged"));
   box.append(html("p", {}, `It holds where ${claim.rule}.`));
   if (claim.evidence.length === 0) {
-    box.append(html("p", { class: "quiet" }, "There is too little to tell: a comparison needs two seeds of each side, a cost three sizes."));
+    box.append(html("p", { class: "quiet" }, "There is too little to tell: a comparison needs three seeds of each side, a cost three sizes."));
     return box;
   }
   const chances = claim.evidence.some((each) => each.probability !== null);
@@ -60,7 +61,7 @@ function why(claim) {
     html(
       "tr",
       {},
-      html("td", {}, verdict(each.holds ? "holds" : "does not hold")),
+      html("td", {}, verdict(each.verdict)),
       html("td", {}, each.what),
       html("td", { class: "number" }, evidenceNumber(each)),
       html("td", {}, draw(each)),

@@ -1,0 +1,99 @@
+"""Verdicts: the whole interval decides, and what the seeds do not tell is not told."""
+
+import math
+
+import made_results
+import pytest
+
+from selectmdp.experiments.figures import FIGURES
+from selectmdp.report import rules
+from selectmdp.report.judging import Evidence, compared, measured, reached, share, together
+from selectmdp.report.results import load
+from selectmdp.report.statistics import Estimate
+
+HIGH, LOW = [0.9, 0.91, 0.92, 0.93], [0.5, 0.51, 0.52, 0.53]
+ABOUT = [0.6, 0.9, 1.1, 1.2]  # 0.95 [0.53, 1.37]
+
+
+def between(low: float, high: float, least: float = 0.0, most: float = math.inf) -> Evidence:
+    return Evidence("", Estimate((low + high) / 2, low, high), least=least, most=most)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [(0.1, 0.3, "holds"), (-0.1, 0.3, "undecided"), (-0.3, -0.1, "does not hold")],
+)
+def test_a_comparison_holds_by_its_whole_interval(low, high, verdict):
+    assert between(low, high).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict"),
+    [
+        ([between(1, 2), between(1, 2)], "holds"),
+        ([between(1, 2), between(-2, -1)], "holds in part"),
+        ([between(1, 2), None], "holds in part"),
+        ([between(-1, 1), between(-2, -1)], "does not hold"),
+        ([between(-2, -1), None], "does not hold"),
+        ([between(-1, 1), between(-1, 2)], "undecided"),
+        ([between(-1, 1), None], "not judged"),
+        ([None, None], "not judged"),
+    ],
+)
+def test_a_claim_is_its_comparisons_together(found, verdict):
+    assert together(found).verdict == verdict
+
+
+def test_a_comparison_needs_three_seeds_of_each_side():
+    assert compared("", HIGH, LOW[:2]) is None
+    assert share("", HIGH[:2], LOW, least=1.0) is None
+    assert reached("", HIGH[:2], 0.5) is None
+    found = compared("", HIGH[:3], LOW[:3])
+    assert found is not None
+    assert (found.holds, found.probability) == (True, 1.0)
+
+
+def test_a_share_must_lie_between_its_bounds_with_all_its_interval():
+    part = share("", ABOUT, HIGH, least=0.8)
+    assert part is not None
+    assert part.estimate.value == pytest.approx(0.95 / 0.915)  # above 0.8, its interval not
+    assert part.verdict == "undecided"
+    four_times = share("", [3.6, 3.61, 3.62, 3.63], HIGH, least=0.8, most=1.25)
+    assert four_times is not None
+    assert four_times.verdict == "does not hold"  # not close
+
+
+def test_a_level_is_reached_by_the_whole_interval():
+    for scores, verdict in ((HIGH, "holds"), (ABOUT, "undecided"), (LOW, "does not hold")):
+        found = reached("", scores, 0.83)
+        assert found is not None
+        assert found.verdict == verdict
+
+
+def test_noise_does_not_make_one_no_worse_than_another():
+    noisy = compared("", ABOUT, [1.0, 1.0, 1.1, 1.1], lack=0.05)
+    assert noisy is not None
+    assert noisy.least == pytest.approx(-0.0525)
+    assert noisy.verdict == "undecided"
+    little = compared("", [0.99, 0.99, 1.0, 1.0], [1.0, 1.0, 1.01, 1.01], lack=0.05)
+    assert little is not None
+    assert little.verdict == "holds"  # 1 % below, surely less than 5 %
+
+
+def test_a_cost_that_was_not_measured_says_so(tmp_path):
+    made_results.make_figure(tmp_path, FIGURES["4a"], {})
+    told = rules.steps_a_day(load(tmp_path))
+    assert (told.verdict, told.ours) == ("not judged", "too few sizes measured")
+    assert together([measured("", 3.0, least=2.0)]).verdict == "holds"
+
+
+def test_one_lucky_seed_does_not_stand_for_its_algorithm(tmp_path):
+    made_results.make_figure(tmp_path, FIGURES["4b"], {("4b", 50, "isq-u"): 0.99})
+    path = tmp_path / "4b-finals.csv"
+    lines = path.read_text().splitlines(keepends=True)
+    lucky = [line for line in lines if "isq-u" not in line or "isq-u-seed0" in line]
+    path.write_text("".join(lucky))
+    told = rules.published_levels(load(tmp_path))
+    (evidence,) = told.evidence
+    assert evidence.what == "4b: isq-p, published 0.83"
+    assert evidence.estimate.value == pytest.approx(0.83)
