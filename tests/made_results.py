@@ -119,15 +119,15 @@ def make_generalization(folder: Path, seeds: int = 4) -> None:
                 continue
             network = "sums" if config.settings else "means"
             trained = int(config.options["num_items"])
-            for played, steps in generalization.plays("standard"):
+            for played, episodes, _ in generalization.plays("standard", 20):
                 told = {
                     "run": name_of(config),
                     "network": network,
                     "trained_N": trained,
                     "played_N": played,
                     **{name: getattr(config, name) for name in ("seed", "steps", "preset")},
-                    "episodes": 20,
-                    "episode_steps": steps or 2500,
+                    "episodes": episodes,
+                    "episode_steps": 2500,
                     "mean_reward": f"{_played(network, trained, played, config.seed):.5f}",
                     "ci95": "0.00400",
                 }

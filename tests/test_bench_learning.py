@@ -105,7 +105,14 @@ def test_runs_of_other_defaults_are_not_taken_for_todays(
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [("small-2min.json", "{"), ("small-2min.json", "[]"), ("a.json", '{"name": "b"}')],
+    [
+        ("small-2min.json", "{"),
+        ("small-2min.json", "[]"),
+        ("a.json", '{"name": "b"}'),
+        ("b-2min.json", '{"name": "b", "minutes": 2, "rows": []}'),
+        ("circle-50-2min.json", '{"name": "circle-50", "minutes": 2}'),
+        ("circle-50-2min.json", '{"name": "circle-50", "minutes": 2, "rows": [{"seed": 0}]}'),
+    ],
 )
 def test_a_folder_with_other_things_in_it_is_refused_before_anything_is_trained(
     tmp_path: Path, name: str, content: str
@@ -120,3 +127,10 @@ def test_a_folder_with_other_things_in_it_is_refused_before_anything_is_trained(
 def test_a_command_is_run_and_its_code_told(capfd: pytest.CaptureFixture[str]) -> None:
     assert learning._run(["evaluate", "nowhere"]) == 2
     assert "nowhere" in capfd.readouterr().err
+
+
+def test_a_level_is_reached_where_the_curve_stays_above_it() -> None:
+    curve = [[1.0, 100, 0.2], [2.0, 200, 0.9], [3.0, 300, 0.7], [4.0, 400, 0.8], [5.0, 500, 0.9]]
+    assert learning.minutes_to(0.75, curve) == 4.0
+    assert learning.minutes_to(0.1, curve) == 1.0
+    assert learning.minutes_to(0.95, curve) is None

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import tiny
 
-from selectmdp import cli, pace
+from selectmdp import cli, pace, training
 from selectmdp.cli import play
 from selectmdp.cli.options import TaskOptions
 from selectmdp.signals import Stopped
@@ -358,3 +358,10 @@ def test_demo_leaves_a_film_of_each_world_and_of_the_trained_policy(tmp_path, ca
     shown = capsys.readouterr().out
     assert "greedy" in shown
     assert f"next: selectmdp evaluate {out}/circle --num-items 12" in shown
+    cli.main(["demo", "--out", str(out), "--episodes", "8"])  # what was one minute stays one
+
+
+def test_what_is_not_said_trains_by_the_fast_preset():
+    assert training.DEFAULTS["preset"] == "fast"
+    assert play.DEMO == {"num_items": 50, "num_select": 6, "evaluations": 10}
+    assert play.DEMO_MINUTES == 2.5

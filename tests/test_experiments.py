@@ -243,16 +243,19 @@ def test_no_worker_at_all_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_trained_policy_is_played_at_both_sizes_and_over_a_sweep() -> None:
-    assert generalization.plays("standard")[:2] == [(50, None), (200, None)]
-    assert [played for played, _ in generalization.plays("standard")[2:]] == [
-        *(10, 20, 50, 100, 200, 500, 1000)
+    home, elsewhere = [(50, 20, None), (200, 20, None)], (10, 20, 100, 500, 1000)
+    assert generalization.plays("standard", 20) == [
+        *home,
+        *((played, 4, None) for played in elsewhere),
     ]
+    small, large = (figure.configs("standard", "fast")[0] for figure in GENERALIZATION)
+    assert small.steps == large.steps == 602_112  # or the one would be at home in a better policy
 
 
 def test_plays_count_when_all_of_them_are_kept(tmp_path: Path) -> None:
     config = GENERALIZATION[0].configs("smoke", "fast")[0]
     job, rows = Job(name_of(config), config), []
-    for played, steps in generalization.plays("smoke"):
+    for played, _, steps in generalization.plays("smoke", 2):
         told = (job.name, "means", 50, played, 0, config.steps, "fast", 2, steps, 0.1, 0.01)
         rows.append(dict(zip(generalization.COLUMNS, map(str, told), strict=True)))
     path = tmp_path / "generalization.csv"

@@ -273,6 +273,8 @@ def test_a_signal_while_the_speed_is_measured_leaves_nothing(
         (0.1, "minutes=0.1: compiling and one chunk of 32 steps take 0.18; give more"),
         (-1, "minutes=-1: must be more than 0"),
         (float("nan"), "minutes=nan: must be more than 0"),
+        (1e308, "minutes=1e\\+308: must be more than 0 and at most 527040"),
+        (527_039, "minutes=527039: .* steps would fit, and a run counts to 2,147,483,647"),
         ("12", "minutes='12': must be a number"),
     ],
 )

@@ -18,6 +18,8 @@ from selectmdp.spec import SelectError, check_count, check_seed
 
 MOST_STEPS = 2**31 - 1
 """A run counts its steps in 32 bits."""
+MOST_MINUTES = 366 * 24 * 60
+"""A year."""
 
 
 @dataclass(frozen=True)
@@ -140,8 +142,8 @@ def check_minutes(minutes: object) -> float:
     if isinstance(minutes, bool) or not isinstance(minutes, Real):
         raise SelectError(f"minutes={minutes!r}: must be a number")
     number = float(minutes)
-    if not 0.0 < number < math.inf:
-        raise SelectError(f"minutes={minutes}: must be more than 0 and finite")
+    if not 0.0 < number <= MOST_MINUTES:
+        raise SelectError(f"minutes={minutes}: must be more than 0 and at most {MOST_MINUTES}")
     return number
 
 

@@ -153,7 +153,8 @@ class Compiled:
         worlds, reward, alive = jax.vmap(self.env.step)(env_keys, running.worlds, action)
         marginal = None
         if self.learner.marginal and offers(self.env, "partial_reward") is not None:
-            marginal = jax.vmap(partial(_added, self.env))(env_keys, running.worlds, action)
+            tells = partial(_added, self.env)
+            marginal = jax.vmap(tells)(env_keys, running.worlds, action, reward)
         ages = running.ages + 1
         limit = offers(self.env, "time_limit")
         terminated = alive == 0
@@ -188,13 +189,16 @@ def learning_reward(env: Any) -> Any:
     return offers(env, "learning_reward") or (lambda reward: reward)
 
 
-def _added(env: Any, key: Key[Array, ""], world: Any, action: Action) -> Float[Array, " K"]:
+def _added(
+    env: Any, key: Key[Array, ""], world: Any, action: Action, reward: Float[Array, ""]
+) -> Float[Array, " K"]:
     """What each pick adds to a step's reward, as it is learned; the first adds what nothing does.
 
-    The key is that of the step on purpose: the same chance.
+    The key is that of the step on purpose: the same chance. The last takes what is left, so that
+    the sum is the step's reward whatever a world tells.
     """
-    upto = jax.vmap(learning_reward(env))(env.partial_reward(key, world, action))
-    return jnp.diff(upto, prepend=jnp.zeros(1))
+    upto = env.partial_reward(key, world, action).at[-1].set(reward)
+    return jnp.diff(jax.vmap(learning_reward(env))(upto), prepend=jnp.zeros(1))
 
 
 def blank(observation: Observation, num_select: int) -> Transition:

@@ -9,7 +9,7 @@ from time import monotonic
 import jax
 
 from selectmdp import console, processes, runs, signals, worlds
-from selectmdp.config import TrainConfig, whole_chunks
+from selectmdp.config import MOST_STEPS, TrainConfig, whole_chunks
 from selectmdp.spec import SelectError
 
 TRIAL_SECONDS = 4.0
@@ -40,6 +40,11 @@ def _fitting(config: TrainConfig, speed: float, spent: float) -> int:
         raise SelectError(
             f"minutes={config.minutes:g}: compiling and one chunk of {config.chunk} steps take "
             f"{least:g}; give more, or steps instead"
+        )
+    if steps > MOST_STEPS:
+        raise SelectError(
+            f"minutes={config.minutes:g}: {steps:,} steps would fit, and a run counts to "
+            f"{MOST_STEPS:,}; give fewer"
         )
     return whole_chunks(steps - config.chunk + 1, config.chunk)  # rounded down
 

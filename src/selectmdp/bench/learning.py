@@ -89,8 +89,10 @@ def _kept(out: Path) -> Kept:
         try:
             each = read_json(path)
             kept[each["name"], each["minutes"]] = each
-            if path != _file(out, each):
+            if each["name"] not in TASKS or path != _file(out, each):
                 raise KeyError("its name")
+            for row in each["rows"]:
+                row["seed"], row["curve"], row["references"], row["minutes"], row["cores"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SelectError(
                 f"{path} is no result of this bench ({error}): choose another --out"
@@ -179,11 +181,17 @@ def told(folder: Path, name: str) -> dict[str, Any]:
         "cores": result["cores"],
         "megabytes": result["megabytes"],
         "minutes_to": {
-            key: next((minutes for minutes, _, reward in curve if reward >= level), None)
-            if result["mean_reward"] >= level
-            else None
+            key: minutes_to(level, curve) if result["mean_reward"] >= level else None
             for key, level in TASKS[name].published.items()
         },
         "curve_of": f"{GLANCE_EPISODES} episodes of {GLANCE_STEPS} steps, or their time limit",
         "curve": curve,
     }
+
+
+def minutes_to(level: float, curve: list[list[float]]) -> float | None:
+    """When a curve of (minutes, step, reward) came to a level and stayed there; None: never."""
+    since = None
+    for minutes, _, reward in curve:
+        since = (minutes if since is None else since) if reward >= level else None
+    return since

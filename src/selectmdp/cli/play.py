@@ -111,12 +111,15 @@ def check(
         raise SystemExit(1)
 
 
-def demo(out: Path = Path("demo"), minutes: float = 2.5, episodes: int = 20, seed: int = 0) -> None:
+def demo(
+    out: Path = Path("demo"), minutes: float | None = None, episodes: int = 20, seed: int = 0
+) -> None:
     """Train ISQ on circle selection, beside random and greedy; its curve and a film of it.
 
     Args:
         out: folder for the run, the curve, the films and the pictures.
-        minutes: of training; its steps are fixed once, by the speed of the first seconds.
+        minutes: of training, 2.5 if not given; its steps are fixed once, by the speed of the first
+            seconds.
         episodes: how many each policy is evaluated on.
         seed: of the training.
     """
@@ -127,6 +130,8 @@ def demo(out: Path = Path("demo"), minutes: float = 2.5, episodes: int = 20, see
     resume = runs.is_run(run)
     if resume:
         runs.config_of(run)  # one that cannot be read is told before the films
+    elif minutes is None:
+        minutes = DEMO_MINUTES
     with console.progress("films") as bar:
         for task in envs.WORLDS:
             env = envs.WORLDS[task]()
@@ -148,6 +153,7 @@ def demo(out: Path = Path("demo"), minutes: float = 2.5, episodes: int = 20, see
     )
 
 
+DEMO_MINUTES = 2.5
 DEMO_WORLD: dict[str, Any] = {"num_items": 50, "num_select": 6}
 DEMO: dict[str, Any] = {**DEMO_WORLD, "evaluations": 10}
 

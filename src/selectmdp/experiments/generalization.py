@@ -1,33 +1,43 @@
 """Trained at one N, played at others (paper §5.3): ISQ-P, with means and with sums in the network.
 
-The four pairs of N = 50 and N = 200 are played over whole episodes as everywhere; the sweep over
-other N over shorter ones, which is enough to see a trend.
+Episodes are whole everywhere: large worlds begin with a stock of large circles, so that what a few
+steps earn says little. At N = 50 and N = 200 as many are played as after training, at others fewer.
 """
 
 import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 from selectmdp.experiments import store
 from selectmdp.experiments.jobs import Job
 from selectmdp.spec import SelectError
 
 PAIRS = (50, 200)
-SWEEP = (10, 20, 50, 100, 200, 500, 1000)
-SWEEP_STEPS = 200
-"""Steps of an episode in the sweep."""
+OTHERS = (10, 20, 100, 500, 1000)
+FEW, SHORT = 4, 50
+"""Episodes at other N, and steps of an episode in the smallest budget."""
 COLUMNS = (
     *("run", "network", "trained_N", "played_N", "seed", "steps", "preset", "episodes"),
     *("episode_steps", "mean_reward", "ci95"),
 )
 
 
-def plays(budget: str) -> list[tuple[int, int | None]]:
-    """(N, steps of an episode; None: the world's own)."""
+class Play(NamedTuple):
+    """An N to play at."""
+
+    num_items: int
+    episodes: int
+    steps: int | None = None
+    """Of an episode; None: the world's own."""
+
+
+def plays(budget: str, episodes: int) -> list[Play]:
+    """Where a policy is played, that is judged by so many episodes after training."""
     if budget == "smoke":
-        return [(played, 50) for played in (*PAIRS, SWEEP[0], SWEEP[-1])]
-    return [(played, None) for played in PAIRS] + [(played, SWEEP_STEPS) for played in SWEEP]
+        return [Play(played, episodes, SHORT) for played in (*PAIRS, OTHERS[0], OTHERS[-1])]
+    return [Play(played, episodes) for played in PAIRS] + [Play(each, FEW) for each in OTHERS]
 
 
 def is_played(folder: Path, job: Job, budget: str) -> bool:
@@ -39,16 +49,16 @@ def is_played(folder: Path, job: Job, budget: str) -> bool:
             f"{folder / 'generalization.csv'} holds {job.name} of {kept[0]['steps']} steps: choose "
             "another --out for another budget"
         )
-    return len(kept) == len(plays(budget))
+    return len(kept) == len(plays(budget, job.config.episodes))
 
 
 def play(folder: Path, job: Job, run: Path, budget: str) -> None:
     """Evaluate a trained policy at every N, each in a process of its own; all rows or none."""
     rows = []
-    for played, steps in plays(budget):
-        typed = ["evaluate", str(run), "--num-items", str(played), "--json"]
-        typed += ["--episodes", str(job.config.episodes)]
-        typed += [] if steps is None else ["--time-limit", str(steps)]
+    for played in plays(budget, job.config.episodes):
+        typed = ["evaluate", str(run), "--num-items", str(played.num_items), "--json"]
+        typed += ["--episodes", str(played.episodes)]
+        typed += [] if played.steps is None else ["--time-limit", str(played.steps)]
         ended = subprocess.run(
             [sys.executable, "-m", "selectmdp", *typed], capture_output=True, check=False
         )
@@ -59,9 +69,10 @@ def play(folder: Path, job: Job, run: Path, budget: str) -> None:
             "run": job.name,
             "network": "sums" if job.config.settings.get("sums") else "means",
             "trained_N": job.config.options["num_items"],
-            "played_N": played,
+            "played_N": played.num_items,
             "seed": job.config.seed,
-            **{name: getattr(job.config, name) for name in ("steps", "preset", "episodes")},
+            **{name: getattr(job.config, name) for name in ("steps", "preset")},
+            "episodes": played.episodes,
             "episode_steps": told["steps"],
             "mean_reward": f"{told['mean_reward']:.5f}",
             "ci95": f"{told['ci95']:.5f}",

@@ -150,9 +150,9 @@ class QLambda:
 
         keys = jax.random.split(key, self.settings.epochs)
         (params, optimiser), losses = jax.lax.scan(epoch, (state.params, state.optimiser), keys)
-        average = jax.tree.map(
-            lambda old, new: old + self.settings.averaging * (new - old), state.average, params
-        )
+        # Of the first rounds a plain mean, so that the parameters before them do not linger.
+        share = jnp.maximum(self.settings.averaging, self.num_envs * self.rollout / step)
+        average = jax.tree.map(lambda old, new: old + share * (new - old), state.average, params)
         state = state._replace(params=params, average=average, optimiser=optimiser)
         return state, losses.mean(), jnp.ones((), bool)
 

@@ -107,7 +107,7 @@ def _cell(results: Results, network: str, trained: int, played: int) -> dict[str
 
 def _sweep(results: Results, network: str, trained: int) -> dict[str, Any]:
     sizes = sorted({int(row["played_N"]) for row in results.generalization})
-    played = {size: results.played(network, trained, size, whole=False) for size in sizes}
+    played = {size: results.played(network, trained, size) for size in sizes}
     points = [[size, *student(scores)] for size, scores in played.items() if scores]
     return {"network": network, "trained": trained, "points": points}
 

@@ -72,14 +72,13 @@ class Results:
                 means.append(sum(first) / len(first))
         return means
 
-    def played(self, network: str, trained: int, played: int, *, whole: bool = True) -> list[float]:
-        """The reward of each seed's policy at another N; over whole episodes, or the sweep's."""
+    def played(self, network: str, trained: int, played: int) -> list[float]:
+        """The reward of each seed's policy at another N."""
         return [
             float(row["mean_reward"])
             for row in self.generalization
             if row["network"] == network
             and (int(row["trained_N"]), int(row["played_N"])) == (trained, played)
-            and (int(row["episode_steps"]) > generalization.SWEEP_STEPS) == whole
         ]
 
 
