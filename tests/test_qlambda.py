@@ -30,7 +30,14 @@ from selectmdp import agent as agents
 from selectmdp import theory
 from selectmdp.engines import Compiled, _added
 from selectmdp.learners.base import Played
-from selectmdp.learners.qlambda import Aside, QLambda, State, at_last_pick, lambda_returns
+from selectmdp.learners.qlambda import (
+    Aside,
+    QLambda,
+    State,
+    at_last_pick,
+    in_groups,
+    lambda_returns,
+)
 from selectmdp.settings import FastSettings
 from selectmdp.spec import SelectError
 from selectmdp.theory import PROBES
@@ -196,6 +203,24 @@ def test_returns_are_those_of_a_slow_oracle(seed: int, full: bool, marginal: boo
     made = returns(**made_of, lambda_steps=0.7, lambda_phases=0.95)
     for place, expected in oracle(made_of, 0.7, 0.95).items():
         assert made[place] == pytest.approx(expected, rel=1e-4, abs=1e-5), place
+
+
+@pytest.mark.parametrize(("count", "sizes"), [(128, [64, 64]), (127, [64, 63]), (7, [7])])
+def test_environments_act_in_groups_of_like_size(count: int, sizes: list[int]) -> None:
+    seen: list[int] = []
+
+    def whole(rows: Any) -> Any:
+        seen.append(rows.shape[0])
+        return 2 * rows
+
+    @jax.custom_batching.custom_vmap
+    def twice(number: Any) -> Any:
+        return 2 * number
+
+    twice.def_vmap(lambda size, batched, rows: (whole(rows), True))
+    made = in_groups(twice, 50, jnp.arange(count))
+    np.testing.assert_array_equal(made, 2 * np.arange(count))
+    assert seen == sorted(set(sizes), reverse=True)  # each size is compiled once
 
 
 def test_exploration_falls_in_a_line_over_a_tenth_of_the_training() -> None:

@@ -6,6 +6,7 @@ reaches its first pick at once. What is learned is the value of picking greedily
 where a later pick explored, and goes on there with what the network promised.
 """
 
+import math
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -123,8 +124,7 @@ class QLambda:
             return acted.action, Aside(acted.worth, acted.greedy)
 
         keys = self.shares.keys(key, self.num_envs)
-        group = _group(*observation.present.shape)  # of this device's
-        return in_groups(one, group, keys, observation)
+        return in_groups(one, observation.present.shape[1], keys, observation)
 
     def learn(
         self, key: Key[Array, ""], state: State, played: Played, step: Int[Array, ""]
@@ -214,7 +214,7 @@ class QLambda:
         first = partial(self.agent.first_worth, state.params, state.phase_map)
 
         def worth(seen: Observation) -> Float[Array, " E"]:
-            return in_groups(first, _group(*seen.present.shape), seen)
+            return in_groups(first, seen.present.shape[1], seen)
 
         end = worth(jax.tree.map(lambda leaf: leaf[-1], steps.next_observation))
         nothing = jnp.zeros_like(steps.reward)
@@ -294,21 +294,13 @@ def lambda_returns(
     return jax.lax.stop_gradient(jax.lax.scan(step, end, steps, reverse=True)[1])
 
 
-def in_groups(function: Any, group: int, *batched: Any) -> Any:
-    """`function` over arguments [E, …], so many at once."""
-    together = jax.vmap(function)
+def in_groups(function: Any, num_items: int, *batched: Any) -> Any:
+    """`function` over arguments [E, …], in groups whose items' numbers stay in cache."""
     count = jax.tree.leaves(batched)[0].shape[0]
-    if group == count:
-        return together(*batched)
-    apart = jax.tree.map(lambda leaf: leaf.reshape(count // group, group, *leaf.shape[1:]), batched)
-    made = jax.lax.map(lambda each: together(*each), apart)
-    return jax.tree.map(lambda leaf: leaf.reshape(count, *leaf.shape[2:]), made)
-
-
-def _group(num_envs: int, num_items: int) -> int:
-    """How many environments act at once, so that all that is made of their items stays in cache."""
-    most = max(ROWS_AT_ONCE // num_items, 1)
-    return max(group for group in range(1, num_envs + 1) if num_envs % group == 0 and group <= most)
+    groups = math.ceil(count / max(ROWS_AT_ONCE // num_items, 1))
+    if groups == 1:
+        return jax.vmap(function)(*batched)
+    return jax.lax.map(lambda each: function(*each), batched, batch_size=math.ceil(count / groups))
 
 
 def at_last_pick(
