@@ -62,7 +62,7 @@ class PaperSettings:
 
 @dataclass(frozen=True)
 class FastSettings:
-    """Parallel Q(λ) without replay; the same for every task."""
+    """Parallel Q(λ) without replay; the same for every world that offers no settings of its own."""
 
     channels: int = setting(64, "numbers for each row in a hidden layer")
     pairs: bool = setting(True, "items meet picks and context in pairs; false: the paper's network")
