@@ -58,22 +58,31 @@ class Store:
 
     def add(self, job: Job, folder: Path, result: Mapping[str, Any]) -> None:
         """Keep a run; the curve first, so that a row among the finals means that all is there."""
-        curve = [
-            {
-                "run": job.name,
-                "algorithm": job.config.algorithm,
-                "N": told_items(result["num_items"]),
-                "seed": str(job.config.seed),
-                "step": str(int(row["step"])),
-                "seconds": f"{row['seconds']:.1f}",
-                "reward": f"{row['eval_reward']:.5f}",
-                "ci95": f"{row['eval_ci95']:.5f}" if "eval_ci95" in row else "",
-            }
-            for row in read_rows(folder / "metrics.csv")
-            if "eval_reward" in row
-        ]
-        _merge(self.curves_path, CURVES, job.name, curve)
+        _merge(self.curves_path, CURVES, job.name, curve(job, folder, result["num_items"]))
         _merge(self.finals_path, FINALS, job.name, [_final(job, folder, result)])
+
+
+def curve(job: Job, folder: Path, num_items: Any) -> list[Row]:
+    """The evaluations of a run on its way, as far as it is."""
+    return [
+        {
+            "run": job.name,
+            "algorithm": job.config.algorithm,
+            "N": told_items(num_items),
+            "seed": str(job.config.seed),
+            "step": str(int(row["step"])),
+            "seconds": f"{row['seconds']:.1f}",
+            "reward": f"{row['eval_reward']:.5f}",
+            "ci95": f"{row['eval_ci95']:.5f}" if "eval_ci95" in row else "",
+        }
+        for row in read_rows(folder / "metrics.csv")
+        if "eval_reward" in row
+    ]
+
+
+def told_settings(settings: Mapping[str, Any]) -> str:
+    """Changes of a preset in one cell."""
+    return ";".join(f"{name}={value}" for name, value in settings.items())
 
 
 def _final(job: Job, folder: Path, result: Mapping[str, Any]) -> Row:
@@ -86,7 +95,7 @@ def _final(job: Job, folder: Path, result: Mapping[str, Any]) -> Row:
         "task": config.task,
         "dynamics": result["dynamics"],
         **{short: told_items(result[name]) for name, short in SIZES.items()},
-        "settings": ";".join(f"{name}={value}" for name, value in config.settings.items()),
+        "settings": told_settings(config.settings),
         **{name: getattr(config, name) for name in ("algorithm", "preset", "seed", "steps")},
         **{name: f"{value:.5f}" for name, value in numbers.items() if value is not None},
         "unit": result["unit"],
