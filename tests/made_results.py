@@ -62,7 +62,7 @@ def final(figure: Figure, config: TrainConfig, size: int, reward: float) -> Row:
     told = {
         "run": name_of(config),
         "task": config.task,
-        "dynamics": "figures" if config.task == "circle" else "",
+        "dynamics": "figures" if config.task == "circle" else "captors-2",
         "N": size,
         "U": {"4a": 1, "4b": 0, "4c": 0}.get(figure.name, 4),
         "K": config.options["num_select"],

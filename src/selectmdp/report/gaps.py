@@ -1,0 +1,107 @@
+"""What is missing of the paper's experiments in a results folder, a sentence for each gap."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from selectmdp import __version__
+from selectmdp.experiments.cost import sizes
+from selectmdp.experiments.figures import SEEDS, Figure
+from selectmdp.experiments.generalization import PAIRS
+from selectmdp.experiments.store import Row
+from selectmdp.report.rows import first, trained, worlds
+
+WANTED = len(SEEDS["standard"])
+"""Seeds of each."""
+
+
+def of_figure(figure: Figure, finals: Sequence[Row], curves: Sequence[Row]) -> list[str]:
+    """Runs and curves of a figure; a whole figure that is missing is one sentence."""
+    place = f"figure {figure.name}"
+    if not finals:
+        return [f"{place}: no runs"]
+    sentences = []
+    every = dict.fromkeys(size for size, _ in worlds(figure.name))
+    for size in every:
+        here = f"{place}, N = {size}" if len(every) > 1 else place
+        counts = Counter(row["algorithm"] for row in finals if row["N"] == size)
+        sentences += _of_seeds(
+            here, "algorithm", {each: counts[each] for each in figure.algorithms}
+        )
+    drawn = {row["run"] for row in curves}
+    bare = [row["run"] for row in finals if row["run"] not in drawn]
+    if bare:
+        sentences.append(f"{place}: no curve of {len(bare)} of {len(finals)} runs")
+    cut = [f"the curve of {run} is cut off" for run in cut_curves(finals, curves)]
+    if cut:
+        sentences.append(f"{place}: {first(cut)}; how fast it learns is not judged by that")
+    return sentences
+
+
+def cut_curves(finals: Sequence[Row], curves: Sequence[Row]) -> list[str]:
+    """Runs whose curve ends before they do, or has fewer points than others at their N."""
+    steps: dict[str, set[int]] = {}
+    for row in curves:
+        steps.setdefault(row["run"], set()).add(int(row["step"]))
+    most: Counter[str] = Counter()
+    for row in finals:
+        most[row["N"]] = max(most[row["N"]], len(steps.get(row["run"], ())))
+    return [
+        row["run"]
+        for row in finals
+        if row["run"] in steps
+        and (max(steps[row["run"]]) < int(row["steps"]) or len(steps[row["run"]]) < most[row["N"]])
+    ]
+
+
+def of_generalization(rows: Sequence[Row]) -> list[str]:
+    """Policies that were not trained, and plays that only others have."""
+    if not rows:
+        return ["generalization: no runs"]
+    plays: dict[tuple[str, int, str], set[int]] = {}
+    for row in rows:
+        policy = row["network"], int(row["trained_N"]), row["seed"]
+        plays.setdefault(policy, set()).add(int(row["played_N"]))
+    counts = Counter(policy[:2] for policy in plays)
+    every = {*PAIRS}.union(*plays.values())
+    unplayed = [
+        f"{network} trained at {size}, seed {seed}, was not played at N = "
+        + ", ".join(map(str, sorted(every - done)))
+        for (network, size, seed), done in plays.items()
+        if every - done
+    ]
+    names = {f"{network} trained at {size}": counts[network, size] for network, size in trained()}
+    return [
+        *_of_seeds("generalization", "network", names),
+        *([f"generalization: {first(unplayed)}"] if unplayed else []),
+    ]
+
+
+def of_cost(rows: Sequence[Row]) -> list[str]:
+    """Sizes at which a preset was not measured though it was at others."""
+    if not rows:
+        return ["cost: not measured"]
+    sentences = []
+    for preset in dict.fromkeys(row["preset"] for row in rows):
+        done = {(int(row["N"]), int(row["K"])) for row in rows if row["preset"] == preset}
+        left = [
+            f"N = {items}, K = {picks}" for items, picks in sizes() if (items, picks) not in done
+        ]
+        if left:
+            told = f"{len(left)} of {len(sizes())} sizes not measured"
+            sentences.append(f"cost, {preset} preset: {told}: {'; '.join(left)}")
+    return sentences
+
+
+def of_versions(finals: Iterable[Row]) -> list[str]:
+    """Which others than this one made some of the runs."""
+    others = sorted({row["selectmdp"] for row in finals} - {__version__})
+    told = ", ".join(others)
+    return [f"some runs were made with selectmdp {told}; this is {__version__}"] if others else []
+
+
+def _of_seeds(place: str, what: str, counts: Mapping[str, int]) -> list[str]:
+    """Which of some have too few seeds; all alike is one sentence."""
+    if max(counts.values()) < WANTED and len(set(counts.values())) == 1:
+        return [f"{place}: every {what} has {max(counts.values())} of {WANTED} seeds"]
+    short = [f"{each} has {count}" for each, count in counts.items() if count < WANTED]
+    return [f"{place}: of {WANTED} seeds {', '.join(short)}"] if short else []

@@ -1,0 +1,156 @@
+"""Which rows of a results folder count: of the figure's own world, of one length, each seed once.
+
+What does not count is told, a sentence for each kind of fault, and left out.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from selectmdp import tasks
+from selectmdp.experiments import store
+from selectmdp.experiments.figures import FIGURES, GENERALIZATION
+from selectmdp.experiments.store import Row
+
+COUNTS = ("N", "K", "seed", "steps", "step", "trained_N", "played_N", "episode_steps")
+NUMBERS = ("mean_reward", "reward", "ci95", "random", "greedy", "seconds", "steps_per_second")
+MAY_BE_EMPTY = ("ci95", "random", "greedy", "seconds")
+ABOVE_0 = ("N", "K", "steps", "trained_N", "played_N", "episode_steps", "steps_per_second")
+
+Key = tuple[str, ...]
+
+
+def read(path: Path, columns: Sequence[str], problems: list[str]) -> list[Row]:
+    """The whole rows of a file whose numbers are numbers."""
+    rows, fault = store.readable(path, columns)
+    problems += [] if fault is None else [fault]
+    problems += _left_out(path.name, [told for row in rows for told in _not_numbers(row)])
+    return [row for row in rows if not any(_not_numbers(row))]
+
+
+def of_figure(figure: str, place: str, rows: Sequence[Row], problems: list[str]) -> list[Row]:
+    """The finals of a figure's algorithms in its own worlds, each seed once."""
+    strange = [f"{row['run']} {told}" for row in rows if (told := _strange(figure, row))]
+    known = [row for row in rows if not _strange(figure, row)]
+    kept, doubled = _once(_of_one_kind(place, known, "N", problems), ("N", "algorithm", "seed"))
+    problems += _left_out(place, [*doubled, *strange])
+    return kept
+
+
+def of_generalization(place: str, rows: Sequence[Row], problems: list[str]) -> list[Row]:
+    """The plays of policies that were trained for it, each once."""
+    policies = {(network, str(size)) for network, size in trained()}
+    known = [row for row in rows if (row["network"], row["trained_N"]) in policies]
+    strange = [
+        f"{row['run']} has {row['network']} and was trained at N = {row['trained_N']}, which is "
+        "not of this experiment"
+        for row in rows
+        if row not in known
+    ]
+    alike = _of_one_kind(place, known, "trained_N", problems)
+    kept, doubled = _once(alike, ("network", "trained_N", "played_N", "seed"))
+    problems += _left_out(place, [*doubled, *strange])
+    return kept
+
+
+def trained() -> Counter[tuple[str, int]]:
+    """How many runs generalization wants of each network trained at each N."""
+    return Counter(
+        ("sums" if config.settings.get("sums") else "means", int(config.options["num_items"]))
+        for figure in GENERALIZATION
+        for config in figure.configs("standard", "fast")
+    )
+
+
+@cache
+def worlds(figure: str) -> dict[tuple[str, str], Row]:
+    """What each run of a figure has in the columns of its world, by N and algorithm."""
+    found = {}
+    for config in FIGURES[figure].configs("smoke", "fast"):
+        told = tasks.describe(tasks.make(config.task, **config.options))
+        row = {
+            "task": config.task,
+            "dynamics": str(told["dynamics"]),
+            **{short: tasks.told_items(told[name]) for name, short in store.SIZES.items()},
+            "settings": store.told_settings(config.settings),
+        }
+        found[row["N"], config.algorithm] = row
+    return found
+
+
+def _left_out(place: str, wrong: Sequence[str]) -> list[str]:
+    """One sentence, however many rows there are."""
+    return [f"{place}: {first(wrong)}; left out, since that cannot be"] if wrong else []
+
+
+def first(told: Sequence[str]) -> str:
+    """Of many alike the first, and how many more."""
+    return told[0] + (f", and {len(told) - 1} more like it" if len(told) > 1 else "")
+
+
+def _not_numbers(row: Row) -> Iterator[str]:
+    """What of a row should be a number and is none."""
+    for name, text in row.items():
+        if name not in COUNTS + NUMBERS or (not text and name in MAY_BE_EMPTY):
+            continue
+        try:
+            number = int(text) if name in COUNTS else float(text)
+            is_sound = math.isfinite(number) and (number > 0 or name not in ABOVE_0)
+        except (ValueError, OverflowError):
+            is_sound = False
+        if not is_sound:
+            yield f"{name} of {row.get('run', 'a row')} is {text!r}"
+
+
+def _strange(figure: str, row: Row) -> str | None:
+    """In what a run is not of the figure; None: it is."""
+    world = worlds(figure).get((row["N"], row["algorithm"]))
+    if world is None or row["task"] != world["task"]:
+        place = f"{row['algorithm']} on {row['task']} with N = {row['N']}"
+        return f"is {place}, which is not of this figure"
+    other = [name for name in world if row[name] != world[name]]
+    if not other:
+        return None
+    has, wanted = (", ".join(f"{name} = {of[name]!r}" for name in other) for of in (row, world))
+    return f"has {has} where this figure has {wanted}"
+
+
+def _of_one_kind(place: str, rows: Sequence[Row], size: str, problems: list[str]) -> list[Row]:
+    """At each size the rows of those steps and that preset that most have there."""
+    counts: dict[str, Counter[Key]] = {}
+    for row in rows:
+        counts.setdefault(row[size], Counter())[_kind(row)] += 1
+    for number, kinds in counts.items():
+        (most, _), *others = kinds.most_common()
+        if others:
+            told = ", ".join(f"{count} of {_told(kind)}" for kind, count in others)
+            problems.append(
+                f"{place}, {size} = {number}: most rows are of {_told(most)}; left out {told}"
+            )
+    return [row for row in rows if _kind(row) == counts[row[size]].most_common(1)[0][0]]
+
+
+def _kind(row: Row) -> Key:
+    return row["steps"], row["preset"]
+
+
+def _told(kind: Key) -> str:
+    steps, preset = kind
+    return f"{int(steps):,} steps by preset {preset}"
+
+
+def _once(rows: Sequence[Row], key: Key) -> tuple[list[Row], list[str]]:
+    """The first row of each key, since a seed is one seed, and what is said of others."""
+    kept: dict[Key, Row] = {}
+    doubled = []
+    for row in rows:
+        first = kept.setdefault(tuple(row[name] for name in key), row)
+        if first is not row:
+            renamed = row["run"] != first["run"]
+            told = (
+                f"is seed {row['seed']} as {first['run']} is" if renamed else "stands there twice"
+            )
+            doubled.append(f"{row['run']} {told}")
+    return list(kept.values()), doubled

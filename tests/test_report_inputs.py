@@ -1,0 +1,193 @@
+"""What `selectmdp report` does with rows that are strange, mixed, doubled, cut off or missing."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import made_results
+import pytest
+
+from selectmdp.experiments import cost, generalization, store
+from selectmdp.experiments.store import Row
+from selectmdp.report.results import load
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_results.make(tmp_path_factory.mktemp("made") / "results")
+
+
+@pytest.fixture
+def copy(folder: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(folder, tmp_path / "copy"))
+
+
+COLUMNS = {"generalization.csv": generalization.COLUMNS, "cost.csv": cost.COLUMNS}
+
+
+def rewritten(path: Path, change: Callable[[list[Row]], list[Row]]) -> None:
+    kind = store.FINALS if "finals" in path.name else store.CURVES
+    columns = COLUMNS.get(path.name, kind)
+    store.write(path, columns, change(store.read(path, columns)))
+
+
+# Of another world
+
+
+def test_a_figure_copied_over_another_is_left_out(copy):
+    shutil.copy(copy / "5a-finals.csv", copy / "5c-finals.csv")
+    results = load(copy)
+    assert results.finals["5c"] == []
+    assert results.problems == [
+        "5c-finals.csv: predator-prey-K4-isq-i-seed0 has K = '4' where this figure has K = '10', "
+        "and 27 more like it; left out, since that cannot be",
+        "figure 5c: no runs",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("column", "text"),
+    [("dynamics", "text"), ("K", "3"), ("U", "1"), ("C", "1"), ("settings", "sums=True")],
+)
+def test_a_run_of_another_world_or_with_other_settings_is_left_out(copy, column, text):
+    rewritten(copy / "4b-finals.csv", lambda rows: [{**rows[0], column: text}, *rows[1:]])
+    results = load(copy)
+    assert len(results.scores("4b", "isq-i")) == 3
+    told = results.problems[0]
+    assert f"circle-N50-K6-isq-i-seed0 has {column} = '{text}' where this figure has" in told
+    assert results.problems[1:] == ["figure 4b: of 4 seeds isq-i has 3"]
+
+
+# Of another length or preset
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"steps": "8192"}, "1 of 8,192 steps by preset fast"),
+        ({"preset": "paper"}, "1 of 602,112 steps by preset paper"),
+    ],
+)
+def test_a_run_of_other_steps_or_preset_than_most_is_left_out(copy, change, told):
+    rewritten(copy / "4a-finals.csv", lambda rows: [{**rows[0], **change}, *rows[1:]])
+    results = load(copy)
+    assert results.problems == [
+        f"4a-finals.csv, N = 5: most rows are of 602,112 steps by preset fast; left out {told}",
+        "figure 4a, N = 5: of 4 seeds isq-i has 3",
+    ]
+    assert len(results.scores("4a", "isq-i", 20)) == 4
+
+
+def test_plays_of_a_policy_of_other_steps_are_left_out(copy):
+    def short(rows: list[Row]) -> list[Row]:
+        return [{**row, "steps": "8192"} if row["run"] == rows[0]["run"] else row for row in rows]
+
+    rewritten(copy / "generalization.csv", short)
+    results = load(copy)
+    assert len(results.played("means", 50, 200)) == 3
+    assert results.problems == [
+        "generalization.csv, trained_N = 50: most rows are of 602,112 steps by preset fast; left "
+        "out 7 of 8,192 steps by preset fast",
+        "generalization: of 4 seeds means trained at 50 has 3",
+    ]
+
+
+# Seeds that count twice, or are not there
+
+
+def test_a_seed_under_two_names_counts_once(copy):
+    rewritten(
+        copy / "5b-finals.csv", lambda rows: [*rows, {**rows[0], "run": "b", "mean_reward": "9"}]
+    )
+    results = load(copy)
+    assert results.scores("5b", "isq-i") == [0.627, 0.629, 0.631, 0.633]
+    assert results.problems == [
+        "5b-finals.csv: b is seed 0 as predator-prey-K7-isq-i-seed0 is; left out, since that "
+        "cannot be"
+    ]
+
+
+def test_a_seed_that_was_played_twice_counts_once(copy):
+    rewritten(copy / "generalization.csv", lambda rows: [*rows, *rows[:7]])
+    results = load(copy)
+    assert len(results.played("means", 50, 50)) == 4
+    assert results.problems == [
+        "generalization.csv: circle-N50-K6-isq-p-seed0 stands there twice, and 6 more like it; "
+        "left out, since that cannot be"
+    ]
+
+
+def test_policies_that_generalization_lacks_are_told(copy):
+    gone = {("sums", "200", "1"), ("sums", "200", "3"), ("means", "50", "0")}
+    rewritten(
+        copy / "generalization.csv",
+        lambda rows: [
+            row for row in rows if (row["network"], row["trained_N"], row["seed"]) not in gone
+        ],
+    )
+    assert load(copy).problems == [
+        "generalization: of 4 seeds means trained at 50 has 3, sums trained at 200 has 2"
+    ]
+
+
+def test_one_seed_of_each_policy_is_one_sentence(tmp_path):
+    made_results.make_generalization(tmp_path, seeds=1)
+    assert "generalization: every network has 1 of 4 seeds" in load(tmp_path).problems
+
+
+def test_a_policy_that_was_not_played_everywhere_is_told(copy):
+    rewritten(copy / "generalization.csv", lambda rows: rows[:-2])
+    assert load(copy).problems == [
+        "generalization: sums trained at 200, seed 3, was not played at N = 500, 1000"
+    ]
+
+
+def test_plays_of_an_unknown_network_are_left_out(copy):
+    rewritten(copy / "generalization.csv", lambda rows: [*rows, {**rows[0], "network": "medians"}])
+    assert load(copy).problems == [
+        "generalization.csv: circle-N50-K6-isq-p-seed0 has medians and was trained at N = 50, "
+        "which is not of this experiment; left out, since that cannot be"
+    ]
+
+
+# Curves
+
+
+def test_a_curve_cut_at_a_lines_end_is_told_and_says_nothing_of_the_beginning(copy):
+    run = "predator-prey-K10-isq-p-seed2"
+    before = load(copy).early("5c", "isq-p")
+
+    def cut(rows: list[Row]) -> list[Row]:
+        """Its second half is lost."""
+        return [row for row in rows if row["run"] != run or int(row["step"]) < 200_000]
+
+    rewritten(copy / "5c-curves.csv", cut)
+    results = load(copy)
+    assert results.problems == [
+        f"figure 5c: the curve of {run} is cut off; how fast it learns is not judged by that"
+    ]
+    assert results.early("5c", "isq-p") == [before[0], before[1], before[3]]
+    assert len(results.scores("5c", "isq-p")) == 4
+
+
+def test_a_curve_without_a_point_that_others_have_is_cut(copy):
+    rewritten(copy / "4b-curves.csv", lambda rows: [*rows[:3], *rows[4:]])
+    results = load(copy)
+    assert results.cut["4b"] == ["circle-N50-K6-isq-i-seed0"]
+    assert len(results.early("4b", "isq-i")) == 3
+
+
+# Cost
+
+
+def test_sizes_that_a_preset_was_not_measured_at_are_told(copy):
+    def some(rows: list[Row]) -> list[Row]:
+        """Of the paper's preset N = 25 to 200 and K = 1 alone."""
+        few = {("25", "6"), ("50", "6"), ("100", "6"), ("200", "6"), ("50", "1")}
+        return [row for row in rows if row["preset"] == "fast" or (row["N"], row["K"]) in few]
+
+    rewritten(copy / "cost.csv", some)
+    assert load(copy).problems == [
+        "cost, paper preset: 6 of 11 sizes not measured: N = 400, K = 6; N = 800, K = 6; "
+        "N = 50, K = 2; N = 50, K = 4; N = 50, K = 8; N = 50, K = 12"
+    ]
