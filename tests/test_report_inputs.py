@@ -3,12 +3,14 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import made_results
 import pytest
 
 from selectmdp.experiments import cost, generalization, store
 from selectmdp.experiments.store import Row
+from selectmdp.report import overview, pictures
 from selectmdp.report.results import load
 
 
@@ -191,3 +193,88 @@ def test_sizes_that_a_preset_was_not_measured_at_are_told(copy):
         "cost, paper preset: 6 of 11 sizes not measured: N = 400, K = 6; N = 800, K = 6; "
         "N = 50, K = 2; N = 50, K = 4; N = 50, K = 8; N = 50, K = 12"
     ]
+
+
+# What the page makes of it
+
+
+def shown(folder: Path) -> dict[str, Any]:
+    results = load(folder)
+    return overview.overview(results, overview.claims_of(results), lambda done, total: None)
+
+
+def test_the_commands_of_cost_are_those_that_made_its_rows_the_judged_first(copy):
+    made = "selectmdp reproduce cost --budget"
+    assert shown(copy)["commands"]["cost"].split("\n") == [
+        f"{made} standard --preset paper --out {copy}",
+        f"{made} standard --preset fast --out {copy}",
+    ]
+    rewritten(
+        copy / "cost.csv",
+        lambda rows: [{**row, "seconds": "20.0"} for row in rows if row["preset"] == "fast"],
+    )
+    assert shown(copy)["commands"]["cost"] == f"{made} full --preset fast --out {copy}"
+
+
+def test_the_command_of_generalization_is_that_which_made_its_rows(copy):
+    (config, *_) = made_results.GENERALIZATION[0].configs("smoke", "paper")
+    rewritten(
+        copy / "generalization.csv",
+        lambda rows: [{**rows[0], "preset": "paper", "steps": str(config.steps)}],
+    )
+    told = shown(copy)["commands"]
+    assert "generalization --budget smoke --preset paper" in told["generalization"]
+    assert "all --budget standard --preset fast" in told["all"]
+
+
+def test_what_was_not_measured_is_not_called_too_few(copy):
+    def day() -> str:
+        return next(each["ours"] for each in shown(copy)["claims"] if each["name"] == "day")
+
+    rewritten(copy / "cost.csv", lambda rows: rows[:1])
+    assert day() == "too few sizes measured"
+    (copy / "cost.csv").unlink()
+    assert day() == "not measured"
+
+
+def test_plays_of_the_smallest_budget_are_shown(tmp_path):
+    made_results.make_generalization(tmp_path, seeds=1)
+    rewritten(
+        tmp_path / "generalization.csv",
+        lambda rows: [{**row, "episode_steps": "50"} for row in rows],
+    )
+    told = shown(tmp_path)["generalization"]
+    assert [cell["share"][0] for cell in told["matrices"][0]["cells"]][0::3] == [1.0, 1.0]
+    assert [len(line["points"]) for line in told["sweep"]] == [7, 7, 7, 7]
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The pictures that are drawn, as Matplotlib has them."""
+    drawn: list[Any] = []
+    monkeypatch.setattr(
+        pictures.curves, "write_png", lambda path, canvas: drawn.append(canvas.figure)
+    )
+    return drawn
+
+
+def texts(place: Any) -> list[str]:
+    return [each.get_text() for each in place.texts]
+
+
+def test_a_picture_of_one_seed_says_so(tmp_path, written):
+    made_results.make_figure(tmp_path, made_results.FIGURES["4b"], {}, seeds=1)
+    pictures.save(shown(tmp_path), tmp_path)
+    (picture,) = written
+    assert "reward of a step (area), one seed; dashed: published" in texts(picture)
+
+
+def test_a_picture_shows_a_reward_of_which_no_share_is_known(tmp_path, written):
+    made_results.make_generalization(tmp_path)
+    rewritten(
+        tmp_path / "generalization.csv",
+        lambda rows: [row for row in rows if row["trained_N"] == "50"],
+    )
+    pictures.save(shown(tmp_path), tmp_path)
+    (picture,) = written
+    assert texts(picture.axes[0]) == ["100 %", "0.865", "paper 103 %", "–", "paper 86 %", "–"]

@@ -26,8 +26,8 @@ Triple = list[float | None]
 def figure_of(results: Results, figure: Figure) -> dict[str, Any]:
     """All that the page shows of a figure; algorithms without runs stand there as published."""
     finals = results.finals[figure.name]
-    known = _known(figure)
-    budget, preset = _made_with(finals, known)
+    known = known_runs(figure)
+    budget, preset = made_with(finals, known) or ("standard", "fast")
     sizes = sorted(int(size) for name, size, each in published() if name == figure.name)
     return {
         "name": figure.name,
@@ -52,8 +52,18 @@ def student(values: Sequence[float]) -> Triple:
 
 def reproduce_command(results: Results, what: str, budget: str, preset: str) -> str:
     """What to type to make an experiment again."""
-    out = shlex.quote(str(results.folder))
-    return f"selectmdp reproduce {what} --budget {budget} --preset {preset} --out {out}"
+    made = ["--budget", budget, "--preset", preset, "--out", str(results.folder)]
+    return f"selectmdp reproduce {what} {shlex.join(made)}"
+
+
+def _evaluations(finals: Sequence[Row]) -> dict[str, list[int]] | None:
+    """Episodes, and steps of each, behind a point of a curve and behind a final reward."""
+    counts = Counter((row["episodes"], row["episode_steps"]) for row in finals)
+    if not counts:
+        return None
+    ((episodes, steps), _) = counts.most_common(1)[0]
+    glance = [GLANCE_EPISODES, min(GLANCE_STEPS, int(steps))]
+    return {"curve": glance, "final": [int(episodes), int(steps)]}
 
 
 def _world(results: Results, figure: Figure, size: int) -> dict[str, Any]:
@@ -137,8 +147,8 @@ def _typed(config: TrainConfig) -> str:
     return "selectmdp " + shlex.join([*arguments(config), "--out", f"runs/{name_of(config)}"])
 
 
-def _known(figure: Figure) -> Known:
-    """The runs that `reproduce` would make of a figure, whatever the budget."""
+def known_runs(*figures: Figure) -> Known:
+    """The runs that `reproduce` would make of some figures, whatever the budget."""
     return {
         (name_of(config), preset, str(config.steps)): (budget, config)
         for budget, preset in product(get_args(Budget), PRESETS)
@@ -146,8 +156,9 @@ def _known(figure: Figure) -> Known:
     }
 
 
-def _made_with(finals: Sequence[Row], known: Known) -> tuple[str, str]:
-    """The budget and preset that most of the runs have."""
-    keys = [(row["run"], row["preset"], row["steps"]) for row in finals]
+def made_with(rows: Sequence[Row], known: Known) -> tuple[str, str] | None:
+    """The budget and preset that most of the runs have; None: no run is known."""
+    keys = [(row["run"], row["preset"], row["steps"]) for row in rows]
     made = Counter((known[key][0], key[1]) for key in keys if key in known)
-    return made.most_common(1)[0][0] if made else ("standard", "fast")
+    return made.most_common(1)[0][0] if made else None
+        for figure in figures

@@ -7,13 +7,15 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from selectmdp.experiments.figures import FIGURES
+from selectmdp.experiments.cost import SECONDS
+from selectmdp.experiments.figures import FIGURES, GENERALIZATION
 from selectmdp.report.claims import CLAIMS, Claim
-from selectmdp.report.drawn import figure_of, reproduce_command
+from selectmdp.report.drawn import figure_of, known_runs, made_with, reproduce_command
 from selectmdp.report.judging import Evidence
 from selectmdp.report.measures import cost_of, generalization_of, parameters_of
 from selectmdp.report.page import asset, page
 from selectmdp.report.results import Results
+from selectmdp.report.rules import UNMEASURED, judged_costs
 
 TITLE = "Continual combinatorial selection, reproduced"
 SCRIPTS = (
@@ -46,10 +48,7 @@ def overview(
         "generalization": generalization_of(results),
         "cost": cost_of(results),
         "parameters": parameters_of(),
-        "commands": {
-            what: reproduce_command(results, what, made["budget"], made["preset"])
-            for what in ("all", "generalization", "cost")
-        },
+        "commands": _commands(results, made["budget"], made["preset"]),
     }
 
 
@@ -64,13 +63,33 @@ def page_of(data: dict[str, Any]) -> str:
     )
 
 
+def _commands(results: Results, budget: str, preset: str) -> dict[str, str]:
+    """What makes the rows again, each line a command; by this budget and preset what has none."""
+    played = made_with(results.generalization, known_runs(*GENERALIZATION))
+    budgets = {seconds: name for name, seconds in SECONDS.items()}
+    costs = dict.fromkeys(
+        (budgets.get(float(row["seconds"] or 0), budget), row["preset"]) for row in results.cost
+    )
+    judged, _ = judged_costs(results.cost)
+    made = {
+        "all": [(budget, preset)],
+        "generalization": [played or (budget, preset)],
+        "cost": sorted(costs, key=lambda each: each[1] != judged) or [(budget, preset)],
+    }
+    return {
+        what: "\n".join(reproduce_command(results, what, *each) for each in pairs)
+        for what, pairs in made.items()
+    }
+
+
 def _judged(claim: Claim, results: Results) -> dict[str, Any]:
     judged = claim.judge(results)
+    unmeasured = judged.ours == UNMEASURED and not results.cost
     return {
         "name": claim.name,
         "text": claim.text,
         "verdict": judged.verdict,
-        "ours": judged.ours,
+        "ours": "not measured" if unmeasured else judged.ours,
         "published": claim.paper,
         "rule": claim.rule,
         "evidence": [_evidence(each) for each in judged.evidence],

@@ -79,7 +79,8 @@ def _save_curves(path: Path, figure: dict[str, Any]) -> None:
     curves.name_lines(axes, labels)
     seeds = max(each["seeds"] for each in ours)
     unit = figure["unit"]
-    told = f"reward of a step ({unit}), mean of {seeds} seeds ± 95 % interval; dashed: published"
+    over = "one seed" if seeds == 1 else f"mean of {seeds} seeds ± 95 % interval"
+    told = f"reward of a step ({unit}), {over}; dashed: published"
     curves.head(picture, figure["title"], told)
     curves.write_png(path, canvas)
 
@@ -125,8 +126,7 @@ def _heat_map(axes: Axes, matrix: dict[str, Any]) -> None:
     axes.imshow(rows, cmap=TEALS, vmin=0, vmax=1.1, aspect="auto")
     for place, cell in enumerate(cells):
         row, column = divmod(place, len(sizes))
-        text = f"{100 * cell['share'][0]:.0f} %" if cell["share"] else "–"
-        axes.text(column, row, text, ha="center", va="center", color=INK, fontweight="bold")
+        axes.text(column, row, _earned(cell), ha="center", va="center", color=INK, weight="bold")
         if cell["published"]:
             paper = f"paper {100 * cell['published']:.0f} %"
             axes.text(column, row + 0.3, paper, ha="center", va="center", color=INK, fontsize=8)
@@ -137,6 +137,13 @@ def _heat_map(axes: Axes, matrix: dict[str, Any]) -> None:
     axes.tick_params(length=0, labelsize=9, labelcolor=FAINT)
     for spine in axes.spines.values():
         spine.set_visible(False)
+
+
+def _earned(cell: dict[str, Any]) -> str:
+    """As a share of training there; the reward where there is nothing to compare it with."""
+    if cell["share"]:
+        return f"{100 * cell['share'][0]:.0f} %"
+    return f"{cell['reward'][0]:.3f}" if cell["reward"] else "–"
 
 
 def _line(axes: Axes, points: Sequence[Sequence[float]], color: str, marker: str) -> None:

@@ -51,7 +51,8 @@ function why(claim) {
   const box = html("details", { class: "printed" }, html("summary", {}, "How it is judged"));
   box.append(html("p", {}, `It holds where ${claim.rule}.`));
   if (claim.evidence.length === 0) {
-    box.append(html("p", { class: "quiet" }, "There is too little to tell: a comparison needs three seeds of each side, a cost three sizes."));
+    const few = "There is too little to tell: a comparison needs three seeds of each side, a cost three sizes.";
+    box.append(html("p", { class: "quiet" }, claim.ours === "not measured" ? "Nothing of it was measured." : few));
     return box;
   }
   const chances = claim.evidence.some((each) => each.probability !== null);

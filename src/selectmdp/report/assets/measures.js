@@ -40,7 +40,8 @@ function heatMap({ network, cells }) {
 }
 
 function heatCell({ reward, share, published, trained, played }) {
-  if (!share) return html("td", { class: "none" }, "not played");
+  if (!reward) return html("td", { class: "none" }, "not played");
+  if (!share) return html("td", { class: "number" }, plusMinus(reward), html("small", {}, "share not known"));
   const strength = Math.round(Math.min(Math.max(share[0], 0), 1.1) * 45);
   const style = `background:color-mix(in srgb, var(--second) ${strength}%, transparent)`;
   const own = trained === played;
