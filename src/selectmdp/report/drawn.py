@@ -12,10 +12,12 @@ from selectmdp.config import TrainConfig
 from selectmdp.evaluation import interval95
 from selectmdp.experiments.figures import Budget, Figure
 from selectmdp.experiments.jobs import arguments, name_of
-from selectmdp.experiments.store import Row
+from selectmdp.experiments.store import SIZES, Row
 from selectmdp.learners.presets import PRESETS
 from selectmdp.report import statistics
 from selectmdp.report.results import Results, published
+from selectmdp.report.rows import worlds
+from selectmdp.trainer import GLANCE_EPISODES, GLANCE_STEPS
 
 Known = Mapping[tuple[str, str, str], tuple[Budget, TrainConfig]]
 """(run, preset, steps) → the budget and config that make it."""
@@ -33,6 +35,10 @@ def figure_of(results: Results, figure: Figure) -> dict[str, Any]:
         "name": figure.name,
         "title": figure.title,
         "unit": next((row["unit"] for row in finals), "reward"),
+        "world": next(iter(worlds(figure.name).values())),
+        "steps": sorted({int(row["steps"]) for row in finals}),
+        "published_steps": figure.full,
+        "evaluations": _evaluations(finals),
         "budget": budget,
         "preset": preset,
         "command": reproduce_command(results, figure.name, budget, preset),
@@ -133,8 +139,9 @@ def _run(row: Row, known: Known) -> dict[str, Any]:
     found = known.get((row["run"], row["preset"], row["steps"]))
     software = [f"{name} {row[name]}" for name in ("selectmdp", "jax", "numpy", "python")]
     return {
-        **{name: row[name] for name in ("run", "algorithm", "machine", "preset")},
-        **{name: int(row[name]) for name in ("N", "seed", "steps")},
+        **{name: row[name] for name in ("run", "algorithm", "machine", "preset", "settings")},
+        **{name: row[name] for name in ("dynamics", *SIZES.values())},
+        **{name: int(row[name]) for name in ("seed", "steps")},
         "reward": float(row["mean_reward"]),
         "ci95": float(row["ci95"]) if row["ci95"] else None,
         "seconds": float(row["seconds"]) if row["seconds"] else None,
@@ -152,6 +159,7 @@ def known_runs(*figures: Figure) -> Known:
     return {
         (name_of(config), preset, str(config.steps)): (budget, config)
         for budget, preset in product(get_args(Budget), PRESETS)
+        for figure in figures
         for config in figure.configs(budget, preset)
     }
 
@@ -161,4 +169,3 @@ def made_with(rows: Sequence[Row], known: Known) -> tuple[str, str] | None:
     keys = [(row["run"], row["preset"], row["steps"]) for row in rows]
     made = Counter((known[key][0], key[1]) for key in keys if key in known)
     return made.most_common(1)[0][0] if made else None
-        for figure in figures

@@ -115,6 +115,10 @@ def _facts(results: Results) -> dict[str, Any]:
     return {
         "runs": len({row["run"] for row in rows}),
         "hours": sum(float(row["seconds"] or 0) for row in rows) / 3600,
+        "steps": sorted({int(row["steps"]) for row in rows}),
+        "published_steps": sorted(
+            {FIGURES[name].full for name, each in results.finals.items() if each}
+        ),
         **{
             name: sorted({row[name] for row in rows})
             for name in ("preset", "selectmdp", "jax", "machine", "cores")

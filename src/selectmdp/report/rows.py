@@ -14,10 +14,15 @@ from selectmdp.experiments import store
 from selectmdp.experiments.figures import FIGURES, GENERALIZATION
 from selectmdp.experiments.store import Row
 
-COUNTS = ("N", "K", "seed", "steps", "step", "trained_N", "played_N", "episode_steps")
+COUNTS = (
+    *("N", "K", "seed", "steps", "step", "trained_N", "played_N", "episodes", "episode_steps"),
+)
 NUMBERS = ("mean_reward", "reward", "ci95", "random", "greedy", "seconds", "steps_per_second")
 MAY_BE_EMPTY = ("ci95", "random", "greedy", "seconds")
-ABOVE_0 = ("N", "K", "steps", "trained_N", "played_N", "episode_steps", "steps_per_second")
+ABOVE_0 = (
+    *("N", "K", "steps", "trained_N", "played_N", "episodes", "episode_steps"),
+    "steps_per_second",
+)
 
 Key = tuple[str, ...]
 

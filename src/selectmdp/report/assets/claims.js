@@ -94,7 +94,7 @@ function forest(evidence) {
     const edges = [each.least, each.most].filter((edge) => edge !== null);
     return svg(
       "svg",
-      { width, height, class: `forest ${each.holds ? "holds" : "not"}`, "aria-hidden": "true" },
+      { width, height, class: `forest ${VERDICTS[each.verdict][0]}`, "aria-hidden": "true" },
       svg("rect", { x: from, width: Math.max(to - from, 0), y: 0, height, class: "claimed" }),
       ...edges.map((edge) => svg("line", { x1: x(edge), x2: x(edge), y1: 0, y2: height, class: "edge" })),
       svg("line", { x1: x(each.low), x2: x(each.high), y1: 9, y2: 9, class: "range" }),

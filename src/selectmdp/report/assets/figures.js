@@ -12,7 +12,7 @@ function showFigure(figure) {
   const title = html("h2", {}, `Figure ${figure.name}`, html("span", { class: "quiet" }, ` ${figure.title}`));
   section.append(
     html("div", { class: "head" }, title, timeSwitch(time, again)),
-    html("p", { class: "quiet note" }, figureNote(figure, seeds)),
+    ...figureNote(figure, seeds),
   );
   const charts = html("div", { class: "charts" });
   section.append(html("div", { class: "pair" }, charts, legend(figure, hidden, again)));
@@ -28,10 +28,28 @@ function showFigure(figure) {
   section.append(improvements(figure), runsTable(figure), commands(figure));
 }
 
+/** What the numbers are of: a sentence or two, and the facts behind them. */
 function figureNote(figure, seeds) {
-  if (seeds === 0) return "Not run yet: what the paper published.";
-  const over = seeds === 1 ? "one seed" : `${seeds} seeds, shaded: 95 % interval`;
-  return `Reward of a step (${figure.unit}), mean over ${over}. Hollow and dashed: published.`;
+  const steps = figure.steps.map((each) => each.toLocaleString("en")).join(" or ");
+  const over = seeds === 1 ? "one seed" : `${seeds} seeds, shaded: 95 % interval (Student’s t)`;
+  const read = `Reward of a step (${figure.unit}), mean over ${over}. Hollow and dashed: published.`;
+  const facts = [
+    worldOf(figure.world),
+    `${seeds > 0 ? `ours: ${steps} steps, ` : ""}published: ${figure.published_steps.toLocaleString("en")} steps`,
+    ...Object.entries(figure.evaluations ?? {}).map(evaluation),
+  ];
+  const told = [seeds > 0 ? read : "Not run yet: what the paper published.", facts.join(" · ")];
+  return told.map((text) => html("p", { class: "quiet note" }, text));
+}
+
+/** What a reward is the mean of. */
+function evaluation([what, [episodes, steps]]) {
+  const place = { curve: "a curve’s points", final: "the table" }[what];
+  return `${place}: ${episodes} episodes of ${steps.toLocaleString("en")} steps`;
+}
+
+function worldOf({ dynamics, U, K, C }) {
+  return `Dynamics “${dynamics}”, U = ${U}, K = ${K}, C = ${C}`;
 }
 
 /** One world: reward over steps, or over minutes. */
@@ -60,7 +78,7 @@ function curvesOf(figure, world, hidden, time) {
       ...lines.map(({ name, level }, i) => publishedLevel(plot, name, level, i)),
       ...lines.map(({ name, points }, i) => joined(plot, name, points, { every: 5, first: i, stop })),
     ],
-    read: (stop) => reading(time.minutes ? `${fixed(stop, 1)} minutes` : `${stop.toLocaleString("en")} steps`, lines, stop),
+    read: (stop) => reading(time.minutes ? `${fixed(stop, 1)} minutes` : `${stop.toLocaleString("en")} steps`, lines, ({ points }) => nearest(points, stop)),
   };
 }
 
@@ -83,13 +101,13 @@ function publishedLevel(plot, name, level, index) {
   return svg("g", { "data-published": name }, line, mark(name, x, y, true));
 }
 
-/** What stands at a place, the best first. */
-function reading(head, lines, stop) {
-  const rows = lines.flatMap(({ name, points }) => {
-    const point = points.find(([x]) => x === stop);
-    return point ? [{ name, value: point[1], text: plusMinus(point.slice(1)), swatch: swatch(name) }] : [];
+/** What the lines have where `at` finds a point of them, the best first. */
+function reading(head, lines, at) {
+  const rows = lines.flatMap((line) => {
+    const [x, ...triple] = at(line) ?? [];
+    return x === undefined ? [] : [{ name: line.name, triple, text: plusMinus(triple), swatch: swatch(line.name) }];
   });
-  return { head, rows: rows.sort((a, b) => b.value - a.value) };
+  return { head, rows: rows.sort((a, b) => b.triple[0] - a.triple[0]) };
 }
 
 /** Several worlds: where each algorithm ends at each N, beside where it was published to. */

@@ -63,13 +63,22 @@ function joined(plot, name, points, { every = 1, first = 0, stop = null } = {}) 
     const bottom = sure.map(([x, , low]) => at(x, low)).reverse();
     parts.push(svg("polygon", { points: [...top, ...bottom].join(" "), style: `fill:${color}`, class: "band" }));
   }
+  const read = stop === null ? undefined : nearest(points, stop);
   const line = points.map(([x, value]) => at(x, value)).join(" ");
   parts.push(svg("polyline", { points: line, style: `stroke:${color}`, class: "curve" }));
   points.forEach(([x, value], i) => {
-    const shown = i % every === first % every || i === points.length - 1 || x === stop;
+    const shown = i % every === first % every || i === points.length - 1 || points[i] === read;
     if (shown) parts.push(mark(name, px(x), py(value)));
   });
   return svg("g", { "data-line": name }, ...parts);
+}
+
+/** The point of a line that is nearest to a place; none where the line is over, or not begun. */
+function nearest(points, stop) {
+  const gaps = points.slice(1).map(([x], i) => x - points[i][0]);
+  const far = ([x]) => Math.abs(x - stop);
+  const best = points.reduce((one, other) => (far(other) < far(one) ? other : one), points[0]);
+  return best && far(best) <= Math.max(...gaps, 0) ? best : undefined;
 }
 
 /** `0.761 ± 0.021`, or without the interval where there is none. */

@@ -35,7 +35,7 @@ function heatMap({ network, cells }) {
     ),
   );
   const table = tableOf("heat-map", ["", ...sizes.map((size) => `plays ${size}`)], rows);
-  table.prepend(html("caption", {}, `${network} ${network === "means" ? "(the paper’s)" : "(in their place)"}`));
+  table.prepend(html("caption", {}, `${network} of the items not selected`));
   return table;
 }
 
@@ -133,11 +133,8 @@ function powerChart(name, lines, { x, y, head, text = plusMinus, extra = null })
       ...(extra ? [mark("isq-i", plot.px(extra[0]), plot.py(extra[1]), true)] : []),
     ],
     read: (stop) => {
-      const told = reading(head(stop), lines, stop);
-      for (const row of told.rows) {
-        const line = lines.find((each) => each.name === row.name);
-        row.text = text(line.points.find(([size]) => size === stop).slice(1));
-      }
+      const told = reading(head(stop), lines, ({ points }) => points.find(([size]) => size === stop));
+      for (const row of told.rows) row.text = text(row.triple);
       return told;
     },
   };

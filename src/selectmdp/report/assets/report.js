@@ -19,6 +19,7 @@ function showHead() {
   const told = [
     data.folder,
     `${facts.runs} runs, ${facts.hours.toFixed(1)} hours of training`,
+    facts.steps.length > 0 ? `a run has ${fromTo(facts.steps)} steps (published: ${fromTo(facts.published_steps)})` : "",
     several(facts.preset, "preset"),
     several(facts.selectmdp, "selectmdp"),
     several(facts.jax, "JAX"),
@@ -30,6 +31,11 @@ function showHead() {
   const { claims, ...others } = NAMES;
   const links = [["claims", claims], ...figures, ...Object.entries(others)];
   $("contents").append(...links.map(([id, name]) => html("a", { href: `#${id}` }, name)));
+}
+
+function fromTo(numbers) {
+  const ends = [...new Set([numbers[0], numbers.at(-1)])];
+  return ends.map((number) => number.toLocaleString("en")).join(" to ");
 }
 
 function showProblems() {

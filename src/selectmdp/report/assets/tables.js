@@ -4,7 +4,7 @@
 /** The finals as a table whose first column switches curves on and off. */
 function legend(figure, hidden, again) {
   const several = figure.worlds.length > 1;
-  const heads = ["", ...(several ? ["N"] : []), "mean ± 95 %", "IQM", "published"];
+  const heads = ["", ...(several ? ["N"] : []), "mean ± 95 % (t)", "published", "IQM [95 %, bootstrap]"];
   const [first] = figure.worlds;
   const order = [...first.series].sort((a, b) => (b.mean?.[0] ?? -9) - (a.mean?.[0] ?? -9));
   const rows = order.flatMap(({ algorithm }) =>
@@ -15,8 +15,8 @@ function legend(figure, hidden, again) {
       const cells = [
         ...(several ? [String(world.N)] : []),
         plusMinus(each.mean),
-        each.iqm ? between(each.iqm) : "–",
         fixed(each.published, several ? 3 : 2),
+        each.iqm ? between(each.iqm) : "–",
       ];
       return html("tr", {}, ...lead, ...cells.map((text) => html("td", { class: "number" }, text)));
     }),
@@ -69,7 +69,7 @@ function chance(triple) {
 }
 
 function runsTable(figure) {
-  const heads = ["run", "seed", "steps", "reward ± 95 %", "minutes", "made with", "the command"];
+  const heads = ["run", "seed", "steps", "reward ± 95 %", "minutes", "world", "preset", "made with", "the command"];
   const rows = figure.runs.map((run) => {
     const minutes = run.seconds === null ? "–" : fixed(run.seconds / 60, 1);
     const reward = plusMinus(run.ci95 === null ? [run.reward] : [run.reward, run.reward - run.ci95, run.reward + run.ci95]);
@@ -79,6 +79,8 @@ function runsTable(figure) {
       {},
       html("th", { scope: "row" }, run.run),
       ...numbers.map((text) => html("td", { class: "number" }, String(text))),
+      html("td", {}, `${worldOf(run)}, N = ${run.N}`),
+      html("td", {}, run.settings ? `${run.preset}, ${run.settings}` : `${run.preset}, no setting changed`),
       html("td", { class: "quiet" }, `${run.versions}; ${run.machine}`),
       html("td", {}, html("code", {}, run.command ?? "not a run of `selectmdp reproduce`")),
     );
