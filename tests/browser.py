@@ -5,6 +5,8 @@ console complained of. Where Chromium is missing, tests are skipped; on CI, whic
 fail.
 """
 
+import base64
+import io
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 from selenium import webdriver
 
 NEEDED = {"chromium": "chromium", "chromedriver": "chromium-driver"}
@@ -63,6 +66,17 @@ def opened(driver: webdriver.Chrome, path: Path, width: int, height: int) -> web
     driver.get_log("browser")  # what an earlier page said is not of this one
     driver.get(path.resolve().as_uri())
     return driver
+
+
+def pictured(driver: webdriver.Chrome, path: Path) -> Image.Image:
+    """The whole page, also what is below the window, kept as PNG."""
+    size = driver.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
+    told = driver.execute_cdp_cmd(
+        "Page.captureScreenshot",
+        {"captureBeyondViewport": True, "clip": {**size, "scale": 1}},
+    )
+    path.write_bytes(base64.b64decode(told["data"]))
+    return Image.open(io.BytesIO(path.read_bytes())).convert("RGB")
 
 
 def errors(driver: webdriver.Chrome) -> list[str]:

@@ -283,6 +283,31 @@ def test_whole_results_have_nothing_missing_to_tell(browser, page):
     assert told.split("\n") == ["What is missing", "figure 4b: no curve of 1 of 32 runs"]
 
 
+@pytest.mark.parametrize("name", ["page", "poor", "halved"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_is_not_blank(browser, name, width, request, tmp_path):
+    driver = browser(request.getfixturevalue(name), width=width)
+    picture = chromium.pictured(driver, tmp_path / f"{name}-{width}.png")
+    assert picture.width == width
+    assert picture.height > 3000
+    colors = sorted(picture.getcolors(2**20), reverse=True)
+    assert len(colors) > 500
+    assert sum(count for count, _ in colors[2:]) > 0.02 * picture.width * picture.height  # ink
+
+
+def test_on_paper_no_table_is_wider_than_its_place(browser, page, tmp_path):
+    driver = browser(page, width=717)  # A4 within Chromium's margins
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        chromium.pictured(driver, tmp_path / "print.png")
+        room = each(driver, ".scroll", "clientWidth")
+        assert room[-2] < 360  # two tables of parameters side by side
+        assert each(driver, ".scroll", "scrollWidth") == room
+        assert not is_wider_than_the_screen(driver)
+    finally:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
 def test_on_paper_the_evidence_is_open(browser, page):
     driver = browser(page)
     driver.execute_script("window.dispatchEvent(new Event('beforeprint'))")

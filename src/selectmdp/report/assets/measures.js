@@ -113,7 +113,7 @@ function showParameters(lines) {
     const rows = series.map(({ algorithm, points }) =>
       html("tr", {}, html("th", { scope: "row" }, algorithm), ...points.map(([, count]) => html("td", { class: "number" }, short(Number(count.toPrecision(3)))))),
     );
-    figure.append(scrolled(tableOf("finals", ["", ...sizes.map((size) => `${varies} = ${size}`)], rows)));
+    figure.append(scrolled(tableOf("finals", [`${varies} =`, ...sizes], rows)));
   }
 }
 
