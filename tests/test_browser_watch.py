@@ -330,6 +330,12 @@ def test_nothing_is_wider_than_the_screen(browser, pages, width, height):
         assert button.rect["y"] - driver.execute_script("return scrollY") < height
 
 
+@pytest.mark.parametrize("name", [*WORLDS, "ladder"])
+def test_the_whole_page_is_not_blank(browser, pages, name, tmp_path):
+    picture = chromium.pictured(browser(pages[name]), tmp_path / f"{name}.png")
+    assert len(picture.getcolors(2**20)) > 200
+
+
 def test_data_survives_the_page(browser, pages):
     driver = browser(pages["circle"])
     inside = driver.execute_script("return document.getElementById('data').textContent")
