@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from selectmdp.config import TrainConfig
-from selectmdp.experiments import cost, generalization, store
+from selectmdp.experiments import cost, generalization, store, sweeps
 from selectmdp.experiments.figures import FIGURES, GENERALIZATION, Figure
 from selectmdp.experiments.jobs import name_of
 from selectmdp.experiments.store import Row
@@ -27,6 +27,8 @@ PACE = {"isq-p": 7.0, "isq-u": 6.0, "isq-i": 3.5}
 """How steep a curve rises; others 5."""
 SHARES = {("means", 50, 200): 1.03, ("means", 200, 50): 0.86, ("sums", 50, 200): 0.41}
 """What a policy earns elsewhere, of what one earns that was trained there."""
+
+PAPER = Path(__file__).parent.parent / "benchmarks" / "paper.toml"
 
 Levels = Mapping[tuple[str, int, str], float]
 
@@ -133,6 +135,20 @@ def make_generalization(folder: Path, seeds: int = 4) -> None:
                 }
                 rows.append({name: str(told[name]) for name in generalization.COLUMNS})
     store.write(folder / "generalization.csv", generalization.COLUMNS, rows)
+
+
+def make_paper(folder: Path) -> None:
+    """The paper's own preset: ISQ-U is at its end, ISQ-P at two fifths, ISQ-I has not begun."""
+    (folder / "paper").mkdir(parents=True)
+    figure, rows = FIGURES["4b"], dict[str, list[Row]]()
+    for config in sweeps.configs_of(PAPER):
+        reward = published()["4b", "50", config.algorithm] - 0.03
+        rows[config.algorithm] = curve(figure, config, 50, reward)
+        if config.algorithm == "isq-u":
+            finals = [final(figure, config, 50, reward)]
+    store.write(folder / "paper" / "sweep-finals.csv", store.FINALS, finals)
+    store.write(folder / "paper" / "sweep-curves.csv", store.CURVES, rows["isq-u"])
+    store.write(folder / "paper" / "progress.csv", store.CURVES, rows["isq-p"][:9])
 
 
 def make_cost(folder: Path) -> None:

@@ -43,6 +43,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for row in store.read(curves, store.CURVES)
     ]
     store.write(curves, store.CURVES, told)
+    made_results.make_paper(folder)
     return written(place / "report.html", folder)
 
 
@@ -280,7 +281,32 @@ def test_what_is_missing_stands_at_the_top_and_the_rest_is_shown(browser, poor):
 def test_whole_results_have_nothing_missing_to_tell(browser, page):
     driver = browser(page)
     told = text(driver, "#problems")
-    assert told.split("\n") == ["What is missing", "figure 4b: no curve of 1 of 32 runs"]
+    assert told.split("\n") == [
+        "What is missing",
+        "figure 4b: no curve of 1 of 32 runs",
+        "the paper's own preset: of 5,000,000 steps isq-i is at 0, isq-p is at 2,000,000",
+    ]
+
+
+def test_the_papers_own_preset_has_a_place_once_a_run_of_it_has_begun(browser, page, poor):
+    driver = browser(page)
+    assert count(driver, "#paper [data-published]") == 3
+    assert [row.split() for row in each(driver, "#paper tbody tr", "innerText")] == [
+        ["isq-i", "–", "–", "0.76", "not", "begun", "–"],
+        ["isq-u", "0.800", "0.800", "0.83", "5,000,000", "0.1"],
+        ["isq-p", "–", "0.747", "0.82", "2,000,000", "(40", "%)", "0.0"],
+    ]
+    chart = driver.find_element(By.CSS_SELECTOR, "#paper .chart")
+    driver.execute_script("arguments[0].focus()", chart)
+    chart.send_keys(Keys.ARROW_LEFT)  # the end, which isq-p has not reached
+    assert text(driver, "#paper .tip").split("\n") == ["5,000,000 steps", "isq-u 0.800"]
+    click(driver, "#paper .toggle")
+    assert count(driver, "#paper [data-published]") == 2
+    assert "Paper’s preset" in text(driver, "#contents")
+    assert chromium.errors(driver) == []
+    driver = browser(poor)
+    assert count(driver, "#paper") == 0
+    assert "Paper’s preset" not in text(driver, "#contents")
 
 
 @pytest.mark.parametrize("name", ["page", "poor", "halved"])

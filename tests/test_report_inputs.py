@@ -8,10 +8,15 @@ from typing import Any
 import made_results
 import pytest
 
-from selectmdp.experiments import cost, generalization, store
+from benchmarks import paper_progress
+from selectmdp import runs, tasks
+from selectmdp.experiments import cost, generalization, store, sweeps
+from selectmdp.experiments.jobs import jobs_of
 from selectmdp.experiments.store import Row
 from selectmdp.report import overview, pictures
 from selectmdp.report.results import load
+from selectmdp.runlog import RunLog
+from selectmdp.spec import SelectError
 
 
 @pytest.fixture(scope="module")
@@ -278,3 +283,92 @@ def test_a_picture_shows_a_reward_of_which_no_share_is_known(tmp_path, written):
     pictures.save(shown(tmp_path), tmp_path)
     (picture,) = written
     assert texts(picture.axes[0]) == ["100 %", "0.865", "paper 103 %", "–", "paper 86 %", "–"]
+
+
+# The paper's own preset
+
+
+def test_the_papers_preset_is_shown_as_far_as_its_runs_got(copy):
+    assert shown(copy)["paper"] is None
+    made_results.make_paper(copy)
+    told = shown(copy)
+    assert told["problems"] == [
+        "the paper's own preset: of 5,000,000 steps isq-i is at 0, isq-p is at 2,000,000"
+    ]
+    paper = told["paper"]
+    assert paper["command"] == f"selectmdp sweep benchmarks/paper.toml --out {copy}/paper"
+    found = {each["algorithm"]: each for each in paper["world"]["series"]}
+    assert found["isq-u"]["mean"] == [pytest.approx(0.8), None, None]  # one seed
+    assert found["isq-p"]["mean"] is None
+    assert [found[name]["steps"] for name in ("isq-i", "isq-u", "isq-p")] == [
+        0,
+        5_000_000,
+        2_000_000,
+    ]
+    assert [len(found[name]["curve"]) for name in ("isq-i", "isq-u", "isq-p")] == [0, 21, 9]
+    assert [each["published"] for each in found.values()] == [0.76, 0.83, 0.82]
+    assert paper["world"]["references"] == {"random": 0.098, "greedy": 0.491}
+    assert told["facts"]["preset"] == ["fast"]  # its runs are not among those of the figures
+
+
+def test_progress_of_a_run_that_has_ended_since_is_passed_over(copy):
+    made_results.make_paper(copy)
+    columns = store.CURVES
+    ended = store.read(copy / "paper" / "sweep-curves.csv", columns)
+    store.write(copy / "paper" / "progress.csv", columns, ended[:4])
+    paper = shown(copy)["paper"]
+    assert [len(each["curve"]) for each in paper["world"]["series"]] == [0, 21, 0]
+
+
+def test_runs_that_are_not_of_the_papers_preset_are_left_out_there(copy):
+    made_results.make_paper(copy)
+    rewritten(
+        copy / "paper" / "sweep-finals.csv", lambda rows: [{**rows[0], "preset": "fast"}, *rows[1:]]
+    )
+    rewritten(
+        copy / "paper" / "progress.csv", lambda rows: [{**row, "algorithm": "eq"} for row in rows]
+    )
+    results = load(copy)
+    assert results.paper is None
+    assert results.problems == [
+        "paper/sweep-finals.csv: circle-N50-K6-isq-u-seed0 is not of benchmarks/paper.toml; left "
+        "out, since that cannot be",
+        "paper/progress.csv: circle-N50-K6-isq-p-seed0 is not of benchmarks/paper.toml, and 8 more "
+        "like it; left out, since that cannot be",
+    ]
+
+
+def test_the_sweep_of_the_papers_preset_has_three_runs_of_5_million_steps():
+    jobs = jobs_of(sweeps.configs_of(made_results.PAPER))
+    assert [job.name for job in jobs] == [
+        f"circle-N50-K6-{name}-seed0" for name in ("isq-i", "isq-u", "isq-p")
+    ]
+    assert {(job.config.preset, job.config.steps) for job in jobs} == {("paper", 5_000_000)}
+
+
+def test_progress_is_written_of_runs_that_are_not_at_their_end(copy, capsys):
+    made_results.make_paper(copy)
+    place = copy / "paper"
+    with pytest.raises(SelectError, match="paper/runs holds no runs"):
+        paper_progress.main(place)  # as in a fresh clone: what is known stays
+    jobs = jobs_of(sweeps.configs_of(made_results.PAPER))
+    for job in jobs:
+        run = place / "runs" / job.name
+        run.mkdir(parents=True)
+        runs.create(run, job.config, tasks.make("circle", **job.config.options).spec)
+        with RunLog(run) as log:
+            log.row(0, seconds=2.5, eval_reward=0.1, eval_ci95=0.01)
+            log.row(20_000, seconds=50.0, loss=0.5)
+            log.row(100_000, seconds=250.0, eval_reward=0.25)
+    paper_progress.main(place)
+    assert capsys.readouterr().out.split("\n")[:2] == [
+        "circle-N50-K6-isq-i-seed0: 100,000 steps",
+        "circle-N50-K6-isq-p-seed0: 100,000 steps",  # isq-u is among the finals
+    ]
+    rows = store.read(place / "progress.csv", store.CURVES)
+    assert [(row["algorithm"], row["step"], row["reward"], row["ci95"]) for row in rows[:2]] == [
+        ("isq-i", "0", "0.10000", "0.01000"),
+        ("isq-i", "100000", "0.25000", ""),
+    ]
+    assert len(rows) == 4
+    assert "isq-i is at 100,000, isq-p is at 100,000" in load(copy).problems[0]

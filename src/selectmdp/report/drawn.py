@@ -56,6 +56,30 @@ def student(values: Sequence[float]) -> Triple:
     return [mean, mean - half, mean + half]
 
 
+def curve_of(curves: Sequence[Sequence[tuple[int, float, float]]]) -> list[list[float | None]]:
+    """(step, minutes, mean, low, high) over seeds, at the steps that all of them have."""
+    by_step = [
+        {step: (seconds, reward) for step, seconds, reward in each} for each in curves if each
+    ]
+    if not by_step:
+        return []
+    points = []
+    for step in sorted(set.intersection(*(set(each) for each in by_step))):
+        seconds, rewards = zip(*(each[step] for each in by_step), strict=True)
+        minutes = float(np.mean(seconds)) / 60
+        points.append([step, minutes if np.isfinite(minutes) else None, *student(rewards)])
+    return points
+
+
+def references_of(rows: Sequence[Row]) -> dict[str, float]:
+    """What random and greedy earned beside some runs, as far as they were played."""
+    return {
+        reference: float(np.mean([float(row[reference]) for row in rows if row[reference]]))
+        for reference in ("random", "greedy")
+        if any(row[reference] for row in rows)
+    }
+
+
 def reproduce_command(results: Results, what: str, budget: str, preset: str) -> str:
     """What to type to make an experiment again."""
     made = ["--budget", budget, "--preset", preset, "--out", str(results.folder)]
@@ -76,14 +100,9 @@ def _world(results: Results, figure: Figure, size: int) -> dict[str, Any]:
     name = figure.name
     scores = [results.scores(name, each, size) for each in figure.algorithms]
     rows = [row for row in results.finals[name] if int(row["N"]) == size]
-    references = {
-        reference: float(np.mean([float(row[reference]) for row in rows if row[reference]]))
-        for reference in ("random", "greedy")
-        if any(row[reference] for row in rows)
-    }
     return {
         "N": size,
-        "references": references,
+        "references": references_of(rows),
         "series": [_series(results, name, each, size) for each in figure.algorithms],
         "improvement": _improvements(scores),
     }
@@ -98,23 +117,8 @@ def _series(results: Results, figure: str, algorithm: str, size: int) -> dict[st
         "seeds": len(scores),
         "mean": student(scores) if scores else None,
         "iqm": _interval(statistics.interquartile([scores]), scores) if scores else None,
-        "curve": _curve([results.curve(figure, run) for run in runs]),
+        "curve": curve_of([results.curve(figure, run) for run in runs]),
     }
-
-
-def _curve(curves: Sequence[Sequence[tuple[int, float, float]]]) -> list[list[float | None]]:
-    """(step, minutes, mean, low, high) over seeds, at the steps that all of them have."""
-    by_step = [
-        {step: (seconds, reward) for step, seconds, reward in each} for each in curves if each
-    ]
-    if not by_step:
-        return []
-    points = []
-    for step in sorted(set.intersection(*(set(each) for each in by_step))):
-        seconds, rewards = zip(*(each[step] for each in by_step), strict=True)
-        minutes = float(np.mean(seconds)) / 60
-        points.append([step, minutes if np.isfinite(minutes) else None, *student(rewards)])
-    return points
 
 
 def _improvements(scores: Sequence[Sequence[float]]) -> list[list[Triple | None]]:

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from selectmdp import __version__
 from selectmdp.experiments.cost import sizes
-from selectmdp.experiments.figures import SEEDS, Figure
+from selectmdp.experiments.figures import FIGURES, ISQ, SEEDS, Figure
 from selectmdp.experiments.generalization import PAIRS
 from selectmdp.experiments.store import Row
-from selectmdp.report.rows import first, trained, worlds
+from selectmdp.report.rows import PAPERS, first, trained, worlds
 
 WANTED = len(SEEDS["standard"])
 """Seeds of each."""
@@ -90,6 +90,18 @@ def of_cost(rows: Sequence[Row]) -> list[str]:
             told = f"{len(left)} of {len(sizes())} sizes not measured"
             sentences.append(f"cost, {preset} preset: {told}: {'; '.join(left)}")
     return sentences
+
+
+def of_paper(finals: Sequence[Row], curves: Sequence[Row]) -> list[str]:
+    """Runs of the paper's own preset that are not at their end; nothing where none has begun."""
+    done = {row["algorithm"] for row in finals}
+    reached = dict.fromkeys(ISQ, 0)
+    for row in curves:
+        reached[row["algorithm"]] = max(reached[row["algorithm"]], int(row["step"]))
+    told = [f"{each} is at {step:,}" for each, step in reached.items() if each not in done]
+    steps = f"{FIGURES[PAPERS].full:,} steps"
+    begun = bool(finals or curves)
+    return [f"the paper's own preset: of {steps} {', '.join(told)}"] if begun and told else []
 
 
 def of_versions(finals: Iterable[Row]) -> list[str]:

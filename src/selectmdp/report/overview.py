@@ -14,13 +14,14 @@ from selectmdp.report.drawn import figure_of, known_runs, made_with, reproduce_c
 from selectmdp.report.judging import Evidence
 from selectmdp.report.measures import cost_of, generalization_of, parameters_of
 from selectmdp.report.page import asset, page
+from selectmdp.report.paper import paper_of
 from selectmdp.report.results import Results
 from selectmdp.report.rules import UNMEASURED, judged_costs
 
 TITLE = "Continual combinatorial selection, reproduced"
 SCRIPTS = (
     *("dom.js", "chart.js", "marks.js", "claims.js"),
-    *("tables.js", "figures.js", "measures.js", "report.js"),
+    *("tables.js", "figures.js", "paper.js", "measures.js", "report.js"),
 )
 
 
@@ -45,6 +46,7 @@ def overview(
         "problems": results.problems,
         "claims": claims,
         "figures": figures,
+        "paper": paper_of(results),
         "generalization": generalization_of(results),
         "cost": cost_of(results),
         "parameters": parameters_of(),

@@ -6,7 +6,7 @@ which a number is no number, or which belongs to no figure, is left out (`rows`)
 
 import csv
 import io
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -31,6 +31,8 @@ class Results:
     """Runs whose curve is not whole, by figure."""
     generalization: list[Row] = field(default_factory=list)
     cost: list[Row] = field(default_factory=list)
+    paper: "Results | None" = None
+    """Of the paper's own preset: one figure, and in its curves runs that are under way as well."""
     problems: list[str] = field(default_factory=list)
     """What is missing or damaged, a sentence each."""
 
@@ -109,8 +111,13 @@ def load(folder: Path) -> Results:
         )
     problems.extend(gaps.of_generalization(results.generalization))
     problems.extend(gaps.of_cost(results.cost))
+    finals, curves = rows.of_paper(folder / "paper", problems)
+    problems.extend(gaps.of_paper(finals, curves))
     problems.extend(gaps.of_versions(row for each in results.finals.values() for row in each))
-    return results
+    if not finals and not curves:
+        return results
+    paper = Results(folder / "paper", {rows.PAPERS: finals}, {rows.PAPERS: curves})
+    return replace(results, paper=paper)
 
 
 @cache

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from selectmdp import tasks
 from selectmdp.experiments import store
-from selectmdp.experiments.figures import FIGURES, GENERALIZATION
+from selectmdp.experiments.figures import FIGURES, GENERALIZATION, ISQ
 from selectmdp.experiments.store import Row
 
 COUNTS = (
@@ -23,6 +23,9 @@ ABOVE_0 = (
     *("N", "K", "steps", "trained_N", "played_N", "episodes", "episode_steps"),
     "steps_per_second",
 )
+
+PAPERS, PAPERS_N = "4b", "50"
+"""The figure, and its N, whose world the paper's own preset is run in."""
 
 Key = tuple[str, ...]
 
@@ -58,6 +61,31 @@ def of_generalization(place: str, rows: Sequence[Row], problems: list[str]) -> l
     kept, doubled = _once(alike, ("network", "trained_N", "played_N", "seed"))
     problems += _left_out(place, [*doubled, *strange])
     return kept
+
+
+def of_paper(folder: Path, problems: list[str]) -> tuple[list[Row], list[Row]]:
+    """Finals of the paper's own preset, and curves, also of runs that are under way."""
+
+    def known(name: str, columns: Sequence[str]) -> list[Row]:
+        rows = read(folder / name, columns, problems)
+        ours = [
+            row
+            for row in rows
+            if (row["algorithm"] in ISQ, row["N"], row.get("preset", "paper"))
+            == (True, PAPERS_N, "paper")
+        ]
+        others = [
+            f"{row['run']} is not of benchmarks/paper.toml" for row in rows if row not in ours
+        ]
+        problems.extend(_left_out(f"paper/{name}", others))
+        return ours
+
+    place = "sweep-finals.csv"
+    finals = of_figure(PAPERS, f"paper/{place}", known(place, store.FINALS), problems)
+    done = {row["run"] for row in finals}
+    curves = [row for row in known("sweep-curves.csv", store.CURVES) if row["run"] in done]
+    under_way = [row for row in known("progress.csv", store.CURVES) if row["run"] not in done]
+    return finals, curves + under_way
 
 
 def trained() -> Counter[tuple[str, int]]:

@@ -6,6 +6,7 @@ showHead();
 showProblems();
 showClaims(data.claims);
 data.figures.forEach(showFigure);
+showPaper(data.paper);
 showGeneralization(data.generalization);
 showCost(data.cost);
 showParameters(data.parameters);
@@ -29,7 +30,8 @@ function showHead() {
   $("facts").textContent = told.filter((fact) => fact !== "").join(" · ");
   const figures = data.figures.map(({ name }) => [`figure-${name}`, name]);
   const { claims, ...others } = NAMES;
-  const links = [["claims", claims], ...figures, ...Object.entries(others)];
+  const paper = data.paper === null ? [] : [["paper", "Paper’s preset"]];
+  const links = [["claims", claims], ...figures, ...paper, ...Object.entries(others)];
   $("contents").append(...links.map(([id, name]) => html("a", { href: `#${id}` }, name)));
 }
 
