@@ -70,10 +70,11 @@ def opened(driver: webdriver.Chrome, path: Path, width: int, height: int) -> web
 
 def pictured(driver: webdriver.Chrome, path: Path) -> Image.Image:
     """The whole page, also what is below the window, kept as PNG."""
-    size = driver.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
+    ask = "const page = document.documentElement; return [page.clientWidth, page.scrollHeight]"
+    width, height = driver.execute_script(ask)  # asking lays the page out
+    clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
     told = driver.execute_cdp_cmd(
-        "Page.captureScreenshot",
-        {"captureBeyondViewport": True, "clip": {**size, "scale": 1}},
+        "Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip}
     )
     path.write_bytes(base64.b64decode(told["data"]))
     return Image.open(io.BytesIO(path.read_bytes())).convert("RGB")

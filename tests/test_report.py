@@ -312,11 +312,6 @@ def test_rows_that_are_not_of_the_figure_or_stand_there_twice_are_left_out(copy)
     ]
 
 
-def test_steps_that_differ_between_runs_are_told(copy):
-    rewritten(copy / "4b-finals.csv", lambda rows: [{**rows[0], "steps": "8192"}, *rows[1:]])
-    assert load(copy).problems == ["figure 4b: runs of several steps: 602112, 8192"]
-
-
 def test_a_curve_is_drawn_at_the_steps_that_all_its_seeds_have(copy):
     rewritten(copy / "4b-curves.csv", lambda rows: rows[1:])  # isq-i of seed 0 lacks step 0
     figure = figure_of(load(copy), FIGURES["4b"])
