@@ -83,7 +83,7 @@ def test_noise_does_not_make_one_no_worse_than_another():
 def test_a_cost_that_was_not_measured_says_so(tmp_path):
     made_results.make_figure(tmp_path, FIGURES["4a"], {})
     told = rules.steps_a_day(load(tmp_path))
-    assert (told.verdict, told.ours) == ("not judged", "too few sizes measured")
+    assert (told.verdict, told.ours) == ("not judged", "not measured")
     assert together([measured("", 3.0, least=2.0)]).verdict == "holds"
 
 

@@ -18,6 +18,7 @@ from selectmdp.experiments import store
 from selectmdp.experiments.figures import FIGURES
 from selectmdp.nets.base import count
 from selectmdp.report import measures, overview, pictures
+from selectmdp.report.across import across
 from selectmdp.report.drawn import figure_of, student
 from selectmdp.report.results import Results, load
 from selectmdp.spec import SelectError
@@ -158,6 +159,28 @@ def test_commands_are_those_that_made_the_runs(shown, folder):
         "--out runs/circle-N50-K6-isq-p-seed0"
     )
     assert shown["commands"]["cost"].startswith("selectmdp reproduce cost --budget standard")
+
+
+def test_over_all_worlds_random_is_0_and_greedy_is_1(shown, copy):
+    told = shown["across"]
+    assert told["worlds"] == ["4b", "4c", "5a", "5b", "5c"]
+    names = [row["algorithm"] for row in told["rows"]]
+    assert (names[0], names[-1]) == ("isq-p", "idqn")
+    rows = {row["algorithm"]: row for row in told["rows"]}
+    # ISQ-I has about 0.43, 0.46, 0.51, 1.71, 1.81. Of 20 seeds the middle ten are the upper three
+    # of the second world, all of the third, the lower three of the fourth.
+    middle = (3 * (0.45978 + 0.00085) + 4 * 0.51333 + 3 * (1.70992 - 0.00254)) / 10
+    assert rows["isq-i"]["iqm"][0] == pytest.approx(middle, abs=1e-4)
+    assert rows["isq-i"]["better"] is None
+    assert rows["idqn"]["better"] == [0.0, 0.0, 0.0]
+    low, high = rows["isq-p"]["iqm"][1:]
+    assert low < rows["isq-p"]["iqm"][0] < high
+    (copy / "5a-finals.csv").unlink()
+    assert across(load(copy))["worlds"] == ["4b", "4c", "5b", "5c"]
+
+
+def test_over_all_worlds_nothing_is_told_where_no_world_is_whole(tmp_path):
+    assert across(load(made_results.make(tmp_path, seeds=2))) is None
 
 
 # Verdicts

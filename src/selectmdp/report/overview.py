@@ -9,6 +9,7 @@ from typing import Any
 
 from selectmdp.experiments.cost import SECONDS
 from selectmdp.experiments.figures import FIGURES, GENERALIZATION
+from selectmdp.report.across import across
 from selectmdp.report.claims import CLAIMS, Claim
 from selectmdp.report.drawn import figure_of, known_runs, made_with, reproduce_command
 from selectmdp.report.judging import Evidence
@@ -16,11 +17,11 @@ from selectmdp.report.measures import cost_of, generalization_of, parameters_of
 from selectmdp.report.page import asset, page
 from selectmdp.report.paper import paper_of
 from selectmdp.report.results import Results
-from selectmdp.report.rules import UNMEASURED, judged_costs
+from selectmdp.report.rules import judged_costs
 
 TITLE = "Continual combinatorial selection, reproduced"
 SCRIPTS = (
-    *("dom.js", "chart.js", "marks.js", "claims.js"),
+    *("dom.js", "chart.js", "marks.js", "claims.js", "across.js"),
     *("tables.js", "figures.js", "paper.js", "measures.js", "report.js"),
 )
 
@@ -45,6 +46,7 @@ def overview(
         "facts": _facts(results),
         "problems": results.problems,
         "claims": claims,
+        "across": across(results),
         "figures": figures,
         "paper": paper_of(results),
         "generalization": generalization_of(results),
@@ -86,12 +88,11 @@ def _commands(results: Results, budget: str, preset: str) -> dict[str, str]:
 
 def _judged(claim: Claim, results: Results) -> dict[str, Any]:
     judged = claim.judge(results)
-    unmeasured = judged.ours == UNMEASURED and not results.cost
     return {
         "name": claim.name,
         "text": claim.text,
         "verdict": judged.verdict,
-        "ours": "not measured" if unmeasured else judged.ours,
+        "ours": judged.ours,
         "published": claim.paper,
         "rule": claim.rule,
         "evidence": [_evidence(each) for each in judged.evidence],

@@ -25,7 +25,6 @@ SIZES = {"4b": "50", "4c": "200", "5a": "10", "5b": "10", "5c": "10"}
 CLOSE = {"least": 0.8, "most": 1.25}
 """As a share of another."""
 DAY = 24 * 60 * 60
-UNMEASURED = "too few sizes measured"
 PAPERS_DAY = 1.16e6
 """Steps a day of ISQ-I at N = 200, K = 6, as the paper says."""
 
@@ -164,7 +163,7 @@ def cost(
         preset, rows = judged_costs(results.cost)
         rows = [row for row in rows if int(row[fixed]) == value]
         if len({row[varies] for row in rows}) < 3:
-            return together([None], lacking=UNMEASURED)
+            return together([None], lacking=_unmeasured(results))
         found = statistics.exponent(
             [float(row[varies]) for row in rows],
             [1 / float(row["steps_per_second"]) for row in rows],
@@ -182,7 +181,7 @@ def steps_a_day(results: Results) -> Judged:
         float(row["steps_per_second"]) for row in rows if (int(row["N"]), int(row["K"])) == (200, 6)
     ]
     if not speeds:
-        return together([None], lacking=UNMEASURED)
+        return together([None], lacking=_unmeasured(results))
     steps = DAY * max(speeds)
     told = f"{steps / 1e6:.3g} million, {preset} preset"
     return together([measured(told, steps, least=PAPERS_DAY)], told)
@@ -204,3 +203,7 @@ def judged_costs(rows: list[Row]) -> tuple[str, list[Row]]:
     """Of the paper's learner where that was measured, else of the one that was."""
     preset = "paper" if any(row["preset"] == "paper" for row in rows) else "fast"
     return preset, [row for row in rows if row["preset"] == preset]
+
+
+def _unmeasured(results: Results) -> str:
+    return "too few sizes measured" if results.cost else "not measured"

@@ -5,6 +5,7 @@ const NAMES = { claims: "Claims", generalization: "Generalization", cost: "Cost"
 showHead();
 showProblems();
 showClaims(data.claims);
+showAcross(data.across);
 data.figures.forEach(showFigure);
 showPaper(data.paper);
 showGeneralization(data.generalization);

@@ -1,0 +1,49 @@
+"""Every algorithm over all worlds with several picks at once, as data of the page.
+
+Rewards of different worlds are made alike: 0 is what random earns there, 1 what greedy earns.
+"""
+
+from typing import Any
+
+from selectmdp.experiments.figures import BASELINES, ISQ
+from selectmdp.report import statistics
+from selectmdp.report.judging import ENOUGH
+from selectmdp.report.results import Results
+from selectmdp.report.rules import MANY
+
+NAMES = (*ISQ, *BASELINES)
+RIVAL = "isq-i"
+"""What each is compared with."""
+
+
+def across(results: Results) -> dict[str, Any] | None:
+    """Interquartile means over worlds and seeds, best first; None: no world has all of them."""
+    worlds = [
+        figure
+        for figure in MANY
+        if all(len(results.runs(figure, name)) >= ENOUGH for name in NAMES)
+    ]
+    if not worlds:
+        return None
+    scores = {name: [_scaled(results, figure, name) for figure in worlds] for name in NAMES}
+    rows: list[dict[str, Any]] = [
+        {
+            "algorithm": name,
+            "iqm": list(statistics.interquartile(scores[name])),
+            "better": None
+            if name == RIVAL
+            else list(statistics.improvement(scores[name], scores[RIVAL])),
+        }
+        for name in NAMES
+    ]
+    rows.sort(key=lambda row: -row["iqm"][0])
+    return {"worlds": worlds, "rival": RIVAL, "rows": rows}
+
+
+def _scaled(results: Results, figure: str, algorithm: str) -> list[float]:
+    """A seed's reward between random (0) and greedy (1) of its world."""
+    scaled = []
+    for row in results.runs(figure, algorithm):
+        reward, random, greedy = (float(row[name]) for name in ("mean_reward", "random", "greedy"))
+        scaled.append((reward - random) / (greedy - random))
+    return scaled

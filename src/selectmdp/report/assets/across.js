@@ -1,0 +1,28 @@
+// Every algorithm over all worlds at once.
+
+function showAcross(across) {
+  if (across === null) return;
+  $("across").hidden = false;
+  const rows = across.rows.map(({ algorithm, iqm, better }) => {
+    const [value, low, high] = iqm;
+    const drawn = { value, low, high, least: null, most: null, verdict: "holds" };
+    return { algorithm, iqm, better, drawn };
+  });
+  const draw = forest([...rows.map((row) => row.drawn), { low: 0, high: 1, least: null, most: null }]);
+  const cells = rows.map(({ algorithm, iqm, better, drawn }) =>
+    html(
+      "tr",
+      {},
+      html("th", { scope: "row" }, algorithm),
+      html("td", { class: "number" }, between(iqm)),
+      html("td", {}, draw(drawn)),
+      better === null ? html("td", {}) : chance(better),
+    ),
+  );
+  const heads = ["", "IQM [95 %, bootstrap]", "", `better than ${across.rival}, %`];
+  const worlds = across.worlds.join(", ");
+  $("across").append(
+    html("p", { class: "quiet note" }, `Figures ${worlds}. A seed’s final reward is 0 where it is that of random, 1 where it is that of greedy; the interquartile mean is over worlds and seeds, its bootstrap draws each world’s seeds by themselves.`),
+    scrolled(tableOf("finals", heads, cells)),
+  );
+}
