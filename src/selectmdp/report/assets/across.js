@@ -16,10 +16,10 @@ function showAcross(across) {
       html("th", { scope: "row" }, algorithm),
       html("td", { class: "number" }, between(iqm)),
       html("td", {}, draw(drawn)),
-      better === null ? html("td", {}) : chance(better),
+      html("td", { class: "number" }, better === null ? "" : `${percent(better[0])} [${percent(better[1])}, ${percent(better[2])}]`),
     ),
   );
-  const heads = ["", "IQM [95 %, bootstrap]", "", `better than ${across.rival}, %`];
+  const heads = ["", "IQM [95 %, bootstrap]", "", `better than ${across.rival} [95 %, bootstrap]`];
   const worlds = across.worlds.join(", ");
   $("across").append(
     html("p", { class: "quiet note" }, `Figures ${worlds}. A seed’s final reward is 0 where it is that of random, 1 where it is that of greedy; the interquartile mean is over worlds and seeds, its bootstrap draws each world’s seeds by themselves.`),
