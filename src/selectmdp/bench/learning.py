@@ -92,7 +92,7 @@ def _kept(out: Path) -> Kept:
             if each["name"] not in TASKS or path != _file(out, each):
                 raise KeyError("its name")
             for row in each["rows"]:
-                row["seed"], row["curve"], row["references"], row["minutes"], row["cores"]
+                row["seed"], row["curve"], row["curve_of"], row["references"], row["minutes"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SelectError(
                 f"{path} is no result of this bench ({error}): choose another --out"
@@ -184,7 +184,7 @@ def told(folder: Path, name: str) -> dict[str, Any]:
             key: minutes_to(level, curve) if result["mean_reward"] >= level else None
             for key, level in TASKS[name].published.items()
         },
-        "curve_of": f"{GLANCE_EPISODES} episodes of {GLANCE_STEPS} steps, or their time limit",
+        "curve_of": f"points of {GLANCE_EPISODES} episodes, {GLANCE_STEPS} steps of each at most",
         "curve": curve,
     }
 

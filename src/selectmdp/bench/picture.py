@@ -40,9 +40,10 @@ def _panel(axes: Axes, told: dict[str, Any]) -> None:
         minutes, _, rewards = zip(*row["curve"], strict=True)
         axes.plot(minutes, rewards, color=CURVE, linewidth=1.3, alpha=0.8)
     greedy = told["rows"][0]["references"].get("greedy")
-    levels = {f"published {name}": level for name, level in told["published"].items()}
-    best = max(levels, key=levels.__getitem__, default=None)
-    lines = [(name, levels[name], PUBLISHED) for name in levels if name == best]
+    levels = sorted(told["published"].items(), key=lambda pair: pair[1])
+    for _, level in levels[:-1]:
+        axes.axhline(level, color=PUBLISHED, linewidth=0.7, linestyle=(0, (1, 3)))
+    lines = [(f"published {name}", level, PUBLISHED) for name, level in levels[-1:]]
     lines += [] if greedy is None else [("greedy", greedy, REFERENCE_COLORS["greedy"])]
     for name, height, color in lines:
         axes.axhline(height, color=color, linewidth=1.1, linestyle=(0, (5, 3)))
@@ -61,7 +62,8 @@ def _panel(axes: Axes, told: dict[str, Any]) -> None:
     most = max(row["cores"] for row in told["rows"])
     counts = (most, "core"), (len(told["rows"]), "seed")
     said = ", ".join(f"{count} {what}{'s' * (count != 1)}" for count, what in counts)
-    axes.set_xlabel(f"minutes ({said})", fontsize=7, color=FAINT)
+    said += f"; {told['rows'][0]['curve_of']}"
+    axes.set_xlabel(f"minutes\n{said}", fontsize=6.5, color=FAINT)
     axes.set_xlim(0, last)
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=6))

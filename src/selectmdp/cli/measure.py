@@ -69,20 +69,23 @@ def _show_learning(result: dict[str, Any]) -> None:
     def minutes(number: float | None) -> str:
         return "–" if number is None else f"{number:.1f}"
 
+    levels = result["published"]
+    told = ", ".join(f"{level} ({name})" for name, level in levels.items())
     console.table(
-        f"{result['name']}, {result['minutes']:g} minutes: which published level after how many",
+        f"{result['name']}, {result['minutes']:g} minutes"
+        + (f"; minutes until the published {told}" if told else ""),
         (
-            *("seed", "cores", "reward", "steps", "steps/s"),
-            *(f"{name} {level}" for name, level in result["published"].items()),
+            *("seed", "reward", "minutes", "k steps", "k/s"),
+            *(str(level) for level in levels.values()),
         ),
         [
             (
                 str(row["seed"]),
-                str(row["cores"]),
                 console.plus_minus(row["mean_reward"], row["ci95"]),
-                f"{row['steps']:,}",
-                f"{row['steps_per_second']:,.0f}",
-                *(minutes(row["minutes_to"][name]) for name in result["published"]),
+                minutes(row["minutes"]),
+                f"{row['steps'] / 1000:,.0f}",
+                f"{row['steps_per_second'] / 1000:,.1f}",
+                *(minutes(row["minutes_to"][name]) for name in levels),
             )
             for row in result["rows"]
         ],
