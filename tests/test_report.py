@@ -177,6 +177,8 @@ def test_over_all_worlds_random_is_0_and_greedy_is_1(shown, copy):
     assert low < rows["isq-p"]["iqm"][0] < high
     (copy / "5a-finals.csv").unlink()
     assert across(load(copy))["worlds"] == ["4b", "4c", "5b", "5c"]
+    rewritten(copy / "4c-finals.csv", lambda rows: [{**row, "greedy": ""} for row in rows])
+    assert across(load(copy))["worlds"] == ["4b", "5b", "5c"]
 
 
 def test_over_all_worlds_nothing_is_told_where_no_world_is_whole(tmp_path):

@@ -18,14 +18,15 @@ RIVAL = "isq-i"
 
 def across(results: Results) -> dict[str, Any] | None:
     """Interquartile means over worlds and seeds, best first; None: no world has all of them."""
+    scaled = {figure: {name: _scaled(results, figure, name) for name in NAMES} for figure in MANY}
     worlds = [
         figure
-        for figure in MANY
-        if all(len(results.runs(figure, name)) >= ENOUGH for name in NAMES)
+        for figure, each in scaled.items()
+        if min(len(seeds) for seeds in each.values()) >= ENOUGH
     ]
     if not worlds:
         return None
-    scores = {name: [_scaled(results, figure, name) for figure in worlds] for name in NAMES}
+    scores = {name: [scaled[figure][name] for figure in worlds] for name in NAMES}
     rows: list[dict[str, Any]] = [
         {
             "algorithm": name,
@@ -41,9 +42,11 @@ def across(results: Results) -> dict[str, Any] | None:
 
 
 def _scaled(results: Results, figure: str, algorithm: str) -> list[float]:
-    """A seed's reward between random (0) and greedy (1) of its world."""
+    """Each seed's reward between random (0) and greedy (1) of its world, where both are known."""
     scaled = []
     for row in results.runs(figure, algorithm):
-        reward, random, greedy = (float(row[name]) for name in ("mean_reward", "random", "greedy"))
-        scaled.append((reward - random) / (greedy - random))
+        if row["random"] and row["greedy"] and float(row["greedy"]) > float(row["random"]):
+            names = ("mean_reward", "random", "greedy")
+            reward, random, greedy = (float(row[name]) for name in names)
+            scaled.append((reward - random) / (greedy - random))
     return scaled
