@@ -112,6 +112,7 @@ def test_runs_of_other_defaults_are_not_taken_for_todays(
         ("b-2min.json", '{"name": "b", "minutes": 2, "rows": []}'),
         ("circle-50-2min.json", '{"name": "circle-50", "minutes": 2}'),
         ("circle-50-2min.json", '{"name": "circle-50", "minutes": 2, "rows": [{"seed": 0}]}'),
+        ("circle-50-2min.json", '{"name": "circle-50", "minutes": 2, "rows": [3]}'),
     ],
 )
 def test_a_folder_with_other_things_in_it_is_refused_before_anything_is_trained(

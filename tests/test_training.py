@@ -382,20 +382,7 @@ def test_compiled_code_that_keeps_to_one_core_has_one_thread(
     assert machine.threads() == machine.cores()
     monkeypatch.setenv("XLA_FLAGS", f"--xla_x=1 {machine.ONE_THREAD}")
     assert machine.threads() == 1
-
-
-def test_a_run_resumed_with_other_threads_says_so(
-    whole: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    out = tmp_path / "again"
-    shutil.copytree(whole, out)
-    monkeypatch.setattr("selectmdp.config.threads", lambda: 99)
-    sm.train(None, out=out, resume=True)
-    said = capfd.readouterr().err
-    assert "not bit for bit what it would have been: threads=99 where the run has" in said
+    assert versions()["threads"] == "1"  # which a resumed run compares
 
 
 def test_a_damaged_newest_checkpoint_is_passed_over_with_a_word(

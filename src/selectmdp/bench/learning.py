@@ -77,6 +77,8 @@ def measure(
 
 Kept = dict[tuple[str, float], dict[str, Any]]
 """Results by task and minutes."""
+DRAWN = ("seed", "curve", "curve_of", "references", "minutes", "cores")
+"""What the picture needs of each seed."""
 
 
 def _kept(out: Path) -> Kept:
@@ -91,8 +93,8 @@ def _kept(out: Path) -> Kept:
             kept[each["name"], each["minutes"]] = each
             if each["name"] not in TASKS or path != _file(out, each):
                 raise KeyError("its name")
-            for row in each["rows"]:
-                row["seed"], row["curve"], row["curve_of"], row["references"], row["minutes"]
+            for name in DRAWN:
+                [row[name] for row in each["rows"]]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SelectError(
                 f"{path} is no result of this bench ({error}): choose another --out"

@@ -9,7 +9,6 @@ from typing import Any, get_args
 import numpy as np
 
 from selectmdp.config import TrainConfig
-from selectmdp.evaluation import interval95
 from selectmdp.experiments.figures import Budget, Figure
 from selectmdp.experiments.jobs import arguments, name_of
 from selectmdp.experiments.store import SIZES, Row
@@ -48,12 +47,8 @@ def figure_of(results: Results, figure: Figure) -> dict[str, Any]:
 
 
 def student(values: Sequence[float]) -> Triple:
-    """Mean and Student's t interval over seeds."""
-    mean = float(np.mean(values))
-    if len(values) < 2:
-        return [mean, None, None]
-    half = interval95(np.asarray(values))
-    return [mean, mean - half, mean + half]
+    """Mean and Student's t interval over seeds; of one seed there is none."""
+    return list(statistics.mean(values)) if len(values) > 1 else [float(values[0]), None, None]
 
 
 def curve_of(curves: Sequence[Sequence[tuple[int, float, float]]]) -> list[list[float | None]]:
