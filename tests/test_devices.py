@@ -48,8 +48,8 @@ def on_devices(count: int, *what: str) -> tuple[Any, str]:
 @pytest.mark.parametrize(
     "case",
     [
-        "one set",
         "the paper's",
+        pytest.param("one set", marks=pytest.mark.slow),
         pytest.param("many sets", marks=pytest.mark.slow),
         pytest.param("each pick alone", marks=pytest.mark.slow),
     ],

@@ -323,6 +323,7 @@ LEARNS = PaperSettings(
     num_envs=10,
     chunk=100,
 )
+LATER = [pytest.param(name, marks=pytest.mark.slow) for name in ("isq-i", "isq-u")]
 
 
 @cache
@@ -343,7 +344,7 @@ def probe_values(name: str) -> Any:
 # Of the other algorithms vanilla and sorting can hold all probes. eq can hold all but `worth` and
 # `short`, in which an item looks alike in two states and is worth more in one of them; eq-local and
 # idqn, which do not know the picks, and rsq, whose items are random, only `constant`.
-@pytest.mark.parametrize("name", ["isq-i", "isq-u", "isq-p"])
+@pytest.mark.parametrize("name", ["isq-p", *LATER])
 def test_the_q_values_of_every_probe_are_reached(name: str) -> None:
     for probe in PROBES:
         assert furthest(probe_values(name), probe) < NEAR, probe
@@ -357,7 +358,7 @@ def test_myopic_reaches_the_q_values_without_a_future() -> None:
 
 
 def test_episodes_end_by_their_time_limit_and_what_was_seen_last_is_of_the_same_episode() -> None:
-    engine, _, state = on_probes("isq-i")
+    engine, _, state = on_probes("isq-p")
     batch = jit(engine.learner.sample)(jax.random.key(0), state.replay)
     assert 0.01 < float(batch.truncated.mean()) < 0.3  # every tenth step
     np.testing.assert_allclose(np.unique(np.asarray(batch.discount)), [0.5, 0.9], rtol=1e-6)
@@ -399,7 +400,7 @@ def test_chance_and_greed_earn_far_less_than_the_best_in_the_tiny_world() -> Non
     assert theory.optimality(LEVELS, theory.solve(LEVELS, 0.0).best_action, 0.9) < 0.88
 
 
-@pytest.mark.parametrize("name", ["isq-i", "isq-p"])
+@pytest.mark.parametrize("name", ["isq-p", LATER[0]])
 def test_a_tiny_world_is_solved(name: str) -> None:
     assert shares_of_the_best(name)[1] >= 0.99
 

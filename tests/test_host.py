@@ -119,6 +119,7 @@ def test_what_each_step_led_to_is_from_before_the_reset() -> None:
 # Whole trainings
 
 
+@pytest.mark.slow
 def test_a_registered_world_of_ours_trains_and_resumes_to_the_same_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

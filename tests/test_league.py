@@ -187,6 +187,7 @@ def test_a_squad_of_25_is_at_home_in_shares() -> None:
     assert np.bincount(homes(25)).tolist() == [3, 8, 8, 6]
 
 
+@pytest.mark.slow
 def test_rotation_pays_over_a_season() -> None:
     world = League()
 

@@ -319,7 +319,7 @@ def share_of(name: str, marginal: bool = False) -> float:
     return share_of_the_best(engine.learner.agent, (state.average, state.phase_map))
 
 
-@pytest.mark.parametrize("name", ["isq-i", "isq-p"])
+@pytest.mark.parametrize("name", ["isq-p", pytest.param("isq-i", marks=pytest.mark.slow)])
 def test_a_tiny_world_is_solved(name: str) -> None:
     assert share_of(name) >= 0.99
 
@@ -381,6 +381,7 @@ class Shaped:
         return looks.at[-1].set(self.world.step(key, state, action)[1])
 
 
+@pytest.mark.slow
 def test_with_partial_rewards_the_same_is_learned() -> None:
     assert share_of("isq-i", marginal=True) >= 0.99
 
@@ -486,9 +487,9 @@ SMALL = {
     [
         ("isq-p", "predator-prey"),
         ("sorting", "circle"),
-        ("rsq", "predator-prey"),
         ("idqn", "circle"),
-        ("idqn-own", "predator-prey"),
+        pytest.param("rsq", "predator-prey", marks=pytest.mark.slow),
+        pytest.param("idqn-own", "predator-prey", marks=pytest.mark.slow),
     ],
 )
 def test_rows_of_all_kinds_learn_something(name: str, world: str) -> None:

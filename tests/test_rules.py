@@ -120,7 +120,9 @@ def learned(learner: str, name: str) -> tuple[agents.Agent, Any, Any]:
 
 
 @pytest.mark.parametrize("name", WORLDS)
-@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize(
+    "learner", ["fast", "paper", pytest.param("fast, of means", marks=pytest.mark.slow)]
+)
 def test_rules_and_passes_are_learned(learner: str, name: str) -> None:
     world = WORLDS[name]
     made, params, phase_map = learned(learner, name)
