@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from make_tables import markdown
 
 from selectmdp.experiments.figures import FIGURES, Figure
 from selectmdp.report import results, statistics
@@ -149,12 +150,12 @@ def _in_short(answers: Mapping[Choice, list[tuple[str, ...]]]) -> str:
         names = f"`{choice.first}`", f"`{choice.second}`", UNDECIDED
         counts = [f"{name} in {taken.count(name)}" for name in names if name in taken]
         lines.append((choice.question, ", ".join(counts)))
-    return _markdown(("question", "take, in how many worlds"), lines)
+    return markdown(("question", "take, in how many worlds"), lines)
 
 
 def _question(choice: Choice, rows: list[tuple[str, ...]]) -> str:
     names = ("world", f"`{choice.first}`", f"`{choice.second}`", "difference", "take")
-    return f"### {choice.question}\n\n{choice.why}\n\n" + _markdown(names, rows)
+    return f"### {choice.question}\n\n{choice.why}\n\n" + markdown(names, rows)
 
 
 def _table(found: Results, figure: Figure) -> Iterator[str]:
@@ -178,7 +179,7 @@ def _table(found: Results, figure: Figure) -> Iterator[str]:
         cells += [(name, f"{float(first[name]):.3f}", "", "") for name in known]
         steps = f"{int(first['steps']):,} steps of the {first['preset']} preset, in {first['unit']}"
         yield f"### {title}\n\n{steps}.\n"
-        yield _markdown(("algorithm", "reward", "seeds", "minutes"), cells)
+        yield markdown(("algorithm", "reward", "seeds", "minutes"), cells)
 
 
 def _other_sizes(found: Results) -> Iterator[str]:
@@ -195,7 +196,7 @@ def _other_sizes(found: Results) -> Iterator[str]:
     if rows:
         yield "### Will it play at another N?\n"
         yield "`isq-p` in circle selection, K = 6, beside one that learned at that N.\n"
-        yield _markdown(("network of", "learned at N", "played at N", "reward", "of home"), rows)
+        yield markdown(("network of", "learned at N", "played at N", "reward", "of home"), rows)
 
 
 def _mean(scores: Sequence[float]) -> str:
@@ -207,11 +208,6 @@ def _mean(scores: Sequence[float]) -> str:
 
 def _signed(number: float) -> str:
     return f"{number:+.3f}".replace("-", "−")
-
-
-def _markdown(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [names, ["---"] * len(names), *rows]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,10 @@ import os
 import pickle
 import random
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +23,7 @@ import tiny
 from benchmarks.faults import damage, disks, rivals, soak, sweeps, tables
 from benchmarks.faults.__main__ import COUNTS, FAULTS, main
 from benchmarks.faults.damage import DAMAGES
-from benchmarks.faults.lab import Heard, Lab, Reference, Tally
+from benchmarks.faults.lab import Heard, Lab, Reference, Tally, heard
 from benchmarks.faults.readers import READERS, Reader
 from benchmarks.faults.subject import hashes
 from selectmdp import checkpoint
@@ -261,3 +263,40 @@ def test_nothing_is_lost_on_any_of_the_bad_days(capfd: pytest.CaptureFixture[str
     assert kinds["kill-training"] == kinds["kill-checkpoint"] == 6
     assert set(kinds) >= {*DAMAGES, *tables.DAMAGES, "full-disk", "read-only", "two-processes"}
     assert min(kinds.values()) >= 1
+
+
+def die(told: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_how_a_process_ended_is_heard_though_others_begin_meanwhile(tmp_path: Path) -> None:
+    lab = Lab(tmp_path / "lab")
+
+    def ends(_: int) -> str:
+        with lab.working(die) as (process, told):
+            return heard(process, told).how
+
+    with ThreadPoolExecutor(2) as pool:
+        assert set(pool.map(ends, range(200))) == {"killed"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("odd", [None, 0.5, [], {}, "x"])
+def test_no_value_of_a_config_can_be_another_without_a_message(
+    reader: Reader, run: Path, tmp_path: Path, odd: Any
+) -> None:
+    tally = Tally("every value")
+    count = len(damage.places(json.loads((run / "config.json").read_bytes())))
+    assert count > 30
+    for number in range(count):
+
+        def change(content: dict[str, Any], number: int = number) -> None:
+            part, key = damage.places(content)[number]
+            part[key] = odd
+
+        here = shutil.copytree(run, tmp_path / "here" / "run")
+        damage.sealed(here / "config.json", change)
+        reader.meet(here, tally)
+        shutil.rmtree(here)
+    assert tally.untyped == 0, tally.notes

@@ -130,7 +130,7 @@ def named_module(rng: random.Random, run: Path) -> None:
         content["meta"]["needs"] = ["legal_after"]
 
     _forged(newest(run), change)
-    _sealed(run / "config.json", lambda content: content["config"].update(task=task))
+    sealed(run / "config.json", lambda content: content["config"].update(task=task))
 
 
 def forged_meta(rng: random.Random, run: Path) -> None:
@@ -138,7 +138,7 @@ def forged_meta(rng: random.Random, run: Path) -> None:
     if rng.random() < 0.5:
         _forged(newest(run), lambda content: _mutated(rng, content["meta"]))
     else:
-        _sealed(run / "config.json", lambda content: _mutated(rng, content))
+        sealed(run / "config.json", lambda content: _mutated(rng, content))
 
 
 def config_damaged(rng: random.Random, run: Path) -> None:
@@ -193,10 +193,10 @@ def _forge(path: Path, data: bytes) -> None:
 
 
 def _forged(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    _sealed(folder / "manifest.json", change)
+    sealed(folder / "manifest.json", change)
 
 
-def _sealed(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+def sealed(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
     """JSON that says something else and has the right hash."""
     content = json.loads(path.read_text())
     change(content)
@@ -229,18 +229,19 @@ ODD: tuple[Any, ...] = (
 )
 
 
+def places(part: Any) -> list[tuple[Any, Any]]:
+    """Every value in it, at any depth: what holds it, and its key there."""
+    found: list[tuple[Any, Any]] = []
+    for key in part if isinstance(part, dict) else range(len(part)):
+        found.append((part, key))
+        if isinstance(part[key], dict | list):
+            found += places(part[key])
+    return found
+
+
 def _mutated(rng: random.Random, content: Any) -> None:
     """One value, somewhere in it, is another; or is gone."""
-    places: list[tuple[Any, Any]] = []
-
-    def collect(part: Any) -> None:
-        for key in part if isinstance(part, dict) else range(len(part)):
-            places.append((part, key))
-            if isinstance(part[key], dict | list):
-                collect(part[key])
-
-    collect(content)
-    part, key = rng.choice(places)
+    part, key = rng.choice(places(content))
     if rng.random() < 0.2:
         del part[key]
     else:

@@ -25,6 +25,8 @@ from selectmdp.spec import SelectError
 
 HUNG = 300.0
 """Seconds without a word after which a process counts as hung."""
+REAPING = Lock()
+"""Whoever starts a process asks after all others, and how one ended can be read only once."""
 
 
 class Heard(NamedTuple):
@@ -111,14 +113,16 @@ class Lab:
         """A process that does some work, and what it tells; it ends with the block."""
         mine, its = self._context.Pipe(duplex=False)
         process = self._context.Process(target=work, args=(*given, its))
-        process.start()
+        with REAPING:
+            process.start()
         its.close()
         try:
             yield process, mine
         finally:
-            if process.is_alive():
-                process.kill()
-            process.join()
+            with REAPING:
+                if process.is_alive():
+                    process.kill()
+                process.join()
             mine.close()
 
     def run(
@@ -225,7 +229,8 @@ def heard(
         on_each(messages[-1][0])
         if messages[-1][0] == "begun" and moment is not None:
             until = time.monotonic() + moment
-    process.join()
+    with REAPING:
+        process.join()
     last = dict(messages)
     step = last["step"][0] if "step" in last else -1
     for how in ("broken", "refused", "end"):

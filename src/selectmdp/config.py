@@ -46,7 +46,7 @@ class TrainConfig:
     chunk: int = field(init=False)
 
     def __post_init__(self) -> None:
-        for name in ("algorithm", "preset"):
+        for name in ("task", "algorithm", "preset"):
             if not isinstance(getattr(self, name), str):
                 raise SelectError(f"{name}={getattr(self, name)!r}: give its name")
         algorithm(self.algorithm)
