@@ -588,7 +588,7 @@ def test_what_cannot_be_trained_is_refused_before_a_folder_is_made(
 
 
 def test_a_config_whose_task_is_no_name_is_refused() -> None:
-    with pytest.raises(SelectError, match="task=0.5: give its name"):
+    with pytest.raises(SelectError, match=r"task=0\.5: give its name"):
         TrainConfig(0.5, {}, "isq-u", "fast", {}, 4096, 0)  # type: ignore[arg-type]
 
 
