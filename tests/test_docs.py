@@ -1,14 +1,16 @@
 """The docs: no dead link, no page forgotten, what is made from the source as the source is."""
 
-import importlib.util
 import json
 import re
 from pathlib import Path
-from types import ModuleType
 
 import jax
 import jax.numpy as jnp
 import made_results
+import make_api
+import make_choice
+import make_pictures
+import make_tables
 import numpy as np
 import pytest
 
@@ -49,15 +51,6 @@ def dead(path: Path) -> list[str]:
     return found
 
 
-def made(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_no_link_is_dead(path):
     assert dead(path) == []
@@ -83,8 +76,7 @@ def test_the_first_page_and_the_site_have_every_page():
 
 
 def test_the_api_page_is_what_the_source_says():
-    api = made("make_api")
-    assert (DOCS / "api.md").read_text(encoding="utf-8") == api.page()  # `make docs` writes it
+    assert (DOCS / "api.md").read_text(encoding="utf-8") == make_api.page()  # `make docs` writes it
 
 
 def test_the_api_page_says_something_of_every_public_name():
@@ -97,7 +89,7 @@ def test_the_api_page_says_something_of_every_public_name():
 
 
 def test_the_pictures_of_sharing_are_those_of_the_script():
-    for name, drawn in made("make_pictures").pictures().items():
+    for name, drawn in make_pictures.pictures().items():
         assert (DOCS / "images" / name).read_text(encoding="utf-8") == drawn
 
 
@@ -147,15 +139,14 @@ def test_the_numbers_of_other_peoples_worlds_are_those_of_their_runs():
 
 
 def test_the_advice_is_what_the_results_say():
-    choice = made("make_choice")
     page = (DOCS / "which-algorithm.md").read_text(encoding="utf-8")
-    assert page == choice.page()  # `make docs` writes it
+    assert page == make_choice.page()  # `make docs` writes it
 
 
 def test_advice_takes_a_side_only_where_the_interval_leaves_out_0(tmp_path):
     levels = {("4b", 50, "isq-u"): 0.80, ("4b", 50, "isq-i"): 0.799, ("4c", 200, "isq-u"): 0.7}
     levels |= {("4c", 200, "isq-i"): 0.8}
-    page = made("make_choice").page(made_results.make(tmp_path / "results", levels))
+    page = make_choice.page(made_results.make(tmp_path / "results", levels))
     small = "| Circle selection, N = 50, K = 6 | 0.800 | 0.799 | +0.001 [−0.003, +0.005] |"
     assert f"{small} no difference seen |" in page
     large = "| Circle selection, N = 200, K = 6 | 0.700 | 0.800 | −0.100 [−0.104, −0.096] |"
@@ -164,8 +155,31 @@ def test_advice_takes_a_side_only_where_the_interval_leaves_out_0(tmp_path):
 
 
 def test_without_runs_there_is_no_advice(tmp_path):
-    choice = made("make_choice")
-    assert choice.page(tmp_path).endswith("nothing to advise from.\n")
-    two = choice.page(made_results.make(tmp_path / "two", seeds=2))
+    assert make_choice.page(tmp_path).endswith("nothing to advise from.\n")
+    two = make_choice.page(made_results.make(tmp_path / "two", seeds=2))
     assert "needs 3 seeds of each side" in two
     assert "difference" not in two.partition("## Questions")[2]
+
+
+@pytest.mark.parametrize("name", make_tables.TABLES)
+def test_a_table_in_a_page_is_what_the_results_say(name):
+    path, table = make_tables.TABLES[name]
+    page = path.read_text(encoding="utf-8")
+    assert page == make_tables.filled(page, name, table())  # `make docs` writes it
+
+
+def test_faults_of_a_kind_are_counted_together():
+    none = dict.fromkeys(("lost", "loaded_corrupt", "untyped", "code_run"), 0)
+    rows = [
+        {"about": "killed", "trials": 1200, **none},
+        {"about": "damaged files", "trials": 40, **none, "untyped": 1},
+        {"about": "damaged files", "trials": 30, **none, "untyped": 2},
+    ]
+    told = make_tables.faults_told({"faults": rows})
+    assert "| killed | 1,200 | 0 | 0 | 0 | 0 |" in told
+    assert "| damaged files, in 2 ways | 70 | 0 | 0 | 3 | 0 |" in told
+
+
+def test_a_page_without_a_place_for_its_table_is_refused():
+    with pytest.raises(sm.SelectError, match="no place <!-- faults -->"):
+        make_tables.filled("# A page\n<!-- faults -->\n", "faults", "")
