@@ -22,6 +22,7 @@ check: .venv/installed-dev
 # What takes longer or needs more than Python: pages in a real browser, whole experiments, Ray, and
 # the faults in small. Beside `make test`, not instead of it.
 test-all: .venv/installed-all browser
+	$(BIN)/python -c "import mobile_env, pyRDDLGym, ray" # else their tests would be left out
 	$(BIN)/pytest -m "$(SLOW)"
 
 # Debian's Chromium, where the machine may install it; the tests say so where it is missing.

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from selectmdp import cli
 from selectmdp.check import CheckReport, check_select_env
 from selectmdp.envs import Circle, PredatorPrey
 from selectmdp.factories import found, made
@@ -102,6 +103,14 @@ def test_the_papers_worlds_pass_and_nothing_offered_goes_unchecked(env):
     assert failures(report) == {}
     unchecked = {name for name, verdict in status(report).items() if verdict != "pass"}
     assert unchecked == {"legal_after", "illegal pairs refused"}  # neither has any of that
+
+
+def test_the_league_passes_by_its_name(capsys):
+    cli.main(["check", "league", "--num-items", "14", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert told["passed"]
+    unchecked = {each["name"] for each in told["results"] if each["status"] != "pass"}
+    assert unchecked == {"partial reward"}  # it offers none
 
 
 @pytest.mark.parametrize("env", [CIRCLE, HUNT], ids=["circle", "predator-prey"])

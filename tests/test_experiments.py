@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from selectmdp import runs, tasks
+from selectmdp import cli, runs, tasks
 from selectmdp.config import TrainConfig
 from selectmdp.experiments import cost, generalization, local, store, sweeps
 from selectmdp.experiments.figures import FIGURES, GENERALIZATION, chosen
@@ -139,8 +139,9 @@ def test_a_folder_with_another_run_in_it_is_refused(tmp_path: Path) -> None:
 
 def test_a_result_that_was_cut_off_is_made_again(tmp_path: Path) -> None:
     folder = fake_run(tmp_path / "run", TINY)
-    (folder / "result.json").write_text('{"mean_rew')
-    assert finished(Job("x", TINY), folder) is None
+    for damaged in ('{"mean_rew', "{}", "[]", '{"mean_reward": 1}'):
+        (folder / "result.json").write_text(damaged)
+        assert finished(Job("x", TINY), folder) is None
 
 
 def test_a_run_is_kept_with_its_curve_and_then_counts_as_done(tmp_path: Path) -> None:
@@ -167,6 +168,18 @@ def test_a_kept_run_of_another_budget_is_refused(tmp_path: Path) -> None:
     kept.add(job, fake_run(tmp_path / "run", TINY), result_of(TINY))
     with pytest.raises(SelectError, match=r"steps=4096, asked for is 8192.*another --out"):
         kept.has(Job(job.name, replace(TINY, steps=8192)))
+
+
+def test_a_kept_run_of_another_world_or_of_other_defaults_is_refused(tmp_path: Path) -> None:
+    (job,) = jobs_of([TINY])
+    kept = Store(tmp_path, "4a")
+    kept.add(job, fake_run(tmp_path / "run", TINY), result_of(TINY))
+    for other in (
+        replace(TINY, options={**TINY.options, "commands": ("up",)}),
+        replace(TINY, settings={**TINY.settings, "epochs": 7}),
+    ):
+        with pytest.raises(SelectError, match=r"by other options or settings.*another --out"):
+            kept.has(Job(job.name, other))
 
 
 @pytest.mark.parametrize(
@@ -249,7 +262,7 @@ def test_a_trained_policy_is_played_at_both_sizes_and_over_a_sweep() -> None:
         *((played, 4, None) for played in elsewhere),
     ]
     small, large = (figure.configs("standard", "fast")[0] for figure in GENERALIZATION)
-    assert small.steps == large.steps == 602_112  # or the one would be at home in a better policy
+    assert small.steps == large.steps == 303_104  # or the one would be at home in a better policy
 
 
 def test_plays_count_when_all_of_them_are_kept(tmp_path: Path) -> None:
@@ -317,6 +330,12 @@ def test_a_run_asked_for_twice_is_one_and_two_whose_names_are_alike_are_numbered
     ]
 
 
+def test_a_range_of_items_is_swept_as_it_is_typed() -> None:
+    (job,) = jobs_of(sweeps.configs_from({"task": "circle", "options": {"num_items": [[20, 50]]}}))
+    assert job.name == "circle-N20:50-isq-u-seed0"
+    assert job.command(Path("nowhere"))[:4] == ["train", "circle", "--num-items", "20:50"]
+
+
 def test_each_variant_of_a_sweep_lies_over_the_rest_and_its_lists_are_swept_too() -> None:
     configs = sweeps.configs_from(
         {
@@ -340,7 +359,7 @@ def test_each_variant_of_a_sweep_lies_over_the_rest_and_its_lists_are_swept_too(
 def test_the_ablation_has_the_preset_and_every_change_on_the_same_seeds() -> None:
     jobs = jobs_of(sweeps.configs_of(Path(__file__).parent.parent / "benchmarks" / "ablation.toml"))
     names = [job.name for job in jobs]
-    assert len(set(names)) == len(names) == 32
+    assert len(set(names)) == len(names) == 34
     assert {job.config.seed for job in jobs} == {0, 1}
 
 
@@ -354,6 +373,10 @@ def test_the_ablation_has_the_preset_and_every_change_on_the_same_seeds() -> Non
         ('task = "circle"\nseed = [0, -1]', "seed=-1: must not be negative"),
         ('task = "circle"\noptions = 3', "options=3 must be a table"),
         ('task = "circle"\nsettings = { pace = 1 }', "no setting 'pace'"),
+        ('task = "--json"', "task '--json' is none of circle"),
+        ("task = 3", "task 3 is none of circle"),
+        ('task = "circle"\noptions = { json = "evil:make" }', "circle has no such option"),
+        ('task = "circle"\noptions = { commands = [["--json"]] }', "--json"),
         ('task = "circle"\nvariants = 3', "variants=3 must be tables"),
         ('task = "circle"\n[[variants]]\npase = 1', "no name 'pase'; there are task"),
     ],
@@ -365,3 +388,13 @@ def test_a_sweep_that_is_wrong_says_what_and_where(tmp_path: Path, text: str, me
         sweeps.configs_of(path)
     with pytest.raises(SelectError, match="cannot be read: No such file"):
         sweeps.configs_of(tmp_path / "none.toml")
+
+
+def test_a_budget_or_preset_for_a_file_that_has_its_own_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "s.toml").write_text('task = "circle"\n')
+    for given in (["--budget", "smoke"], ["--preset", "paper"]):
+        with pytest.raises(SystemExit):
+            cli.main(["sweep", str(tmp_path / "s.toml"), *given])
+        assert f"{given[1]}: is for figures of the paper" in capsys.readouterr().err

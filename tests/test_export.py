@@ -40,10 +40,10 @@ NETWORKS = pytest.mark.parametrize("pairs", [False, True], ids=["isq", "pairwise
 
 
 def untrained(
-    name: str, env: Any, pairs: bool, seed: int = 1, sums: bool = False, **about: Any
+    name: str, env: Any, pairs: bool, seed: int = 1, shape: Any = None, **about: Any
 ) -> Policy:
     """A policy whose parameters are any numbers, of either network."""
-    made = agent.make(name, env, shape=Shape(8, pairs=pairs, hidden=(16,), sums=sums))
+    made = agent.make(name, env, shape=Shape(8, pairs=pairs, hidden=(16,), **(shape or {})))
     rng = np.random.default_rng(seed)
     params = jax.tree.map(
         lambda leaf: np.asarray(rng.normal(0.0, 0.4, leaf.shape), np.float32),
@@ -108,7 +108,12 @@ def test_so_does_one_that_sees_no_context(pairs: bool) -> None:
 
 @NETWORKS
 def test_so_does_one_with_sums_over_sets(pairs: bool) -> None:
-    policy = untrained("isq-u", HUNT, pairs, sums=True)
+    policy = untrained("isq-u", HUNT, pairs, shape={"sums": True})
+    check_same(policy, session(policy), states(HUNT.spec, 16, 30))
+
+
+def test_so_does_one_with_normalised_layers() -> None:
+    policy = untrained("isq-u", HUNT, pairs=True, shape={"layer_norm": True})
     check_same(policy, session(policy), states(HUNT.spec, 16, 30))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 optuna = pytest.importorskip("optuna", reason='pip install "selectmdp[sweep]"')
 
-from selectmdp.experiments.jobs import Job  # noqa: E402
+from selectmdp.experiments.jobs import NEEDED, Job  # noqa: E402
 from selectmdp.experiments.search import search  # noqa: E402
 from selectmdp.spec import SelectError  # noqa: E402
 
@@ -64,7 +64,8 @@ class Pretended:
 
         runs.make_folder(folder)
         runs.create(folder, job.config, tasks.make(job.config.task, **job.config.options).spec)
-        (folder / "result.json").write_text(json.dumps({"mean_reward": reward}))
+        result = {**dict.fromkeys(NEEDED), "mean_reward": reward}
+        (folder / "result.json").write_text(json.dumps(result))
 
 
 def searched(path: Path, out: Path, engine: Any) -> dict[str, Any]:
@@ -109,6 +110,58 @@ def test_trials_side_by_side_are_no_more_than_asked_for(tmp_path: Path) -> None:
     path.write_text(FILE)
     told = search(path, out=tmp_path / "out", workers=3, engine=Pretended(), show=Quiet())
     assert len(told["trials"]) == 4
+
+
+class Falling(Pretended):
+    """An engine whose runs fail at learning rates above 0.001."""
+
+    def __call__(
+        self, jobs: Sequence[Job], root: Path, *, workers: Any, done: Any, look: Any
+    ) -> list[str]:
+        bad = [job for job in jobs if job.config.full_settings.learning_rate > 1e-3]
+        good = [job for job in jobs if job not in bad]
+        super().__call__(good, root, workers=workers, done=done, look=look)
+        self.made += [job.name for job in bad]
+        return [f"{job.name} ended with code 1: the loss is NaN" for job in bad]
+
+
+def test_a_trial_that_fails_counts_and_is_told_and_not_tried_again(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(FILE.replace("trials = 4", "trials = 6"))
+    told = searched(path, tmp_path / "out", Falling())
+    assert len(told["trials"]) + len(told["failed"]) == 6
+    assert told["trials"]
+    assert told["failed"]
+    assert all("the loss is NaN" in each["fault"] for each in told["failed"])
+    assert all(each["settings.learning_rate"] > 1e-3 for each in told["failed"])
+    again = Falling()
+    assert searched(path, tmp_path / "out", again) == told
+    assert again.made == []
+
+
+def test_values_that_do_not_go_together_are_a_failed_trial(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(FILE.replace("[16, 32]", "[16, 17]").replace("trials = 4", "trials = 8"))
+    told = searched(path, tmp_path / "out", Pretended())
+    assert {each["settings.minibatch"] for each in told["failed"]} == {17}
+    assert "minibatch=17: must divide" in told["failed"][0]["fault"]
+    assert {each["settings.minibatch"] for each in told["trials"]} == {16}
+
+
+def test_a_search_in_which_every_trial_fails_says_why(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(FILE.replace("low = 1e-4", "low = 2e-3"))
+    with pytest.raises(SelectError, match=r"none of 4 trials came to its end.*the loss is NaN"):
+        searched(path, tmp_path / "out", Falling())
+
+
+def test_a_choice_may_be_a_list(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    rule = '"options.commands" = { choices = [["stay"], ["stay", "up"]] }'
+    path.write_text(f'task = "circle"\nsteps = 4096\ntrials = 5\n[search]\n{rule}\n')
+    engine = Pretended()
+    searched(path, tmp_path / "out", engine)
+    assert set(engine.made) == {"circle-C1-isq-u-seed0", "circle-C2-isq-u-seed0"}
 
 
 def test_a_search_of_other_values_in_the_same_folder_is_refused(tmp_path: Path) -> None:

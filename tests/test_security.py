@@ -3,17 +3,19 @@
 import ast
 import dataclasses
 import json
+import os
+import re
 import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import made_results
 import pytest
 import tiny
 
 import selectmdp as sm
-from selectmdp import runs, worlds
+from benchmarks import made_results
+from selectmdp import machine, runs, worlds
 from selectmdp.experiments import store, sweeps
 from selectmdp.report import overview
 from selectmdp.report.replay import page_of
@@ -89,11 +91,61 @@ def test_a_module_that_a_file_names_is_not_imported(trap: str, tmp_path: Path, t
         sm.train(None, out=run, resume=True)
     with pytest.raises(SelectError):
         sm.load(run)
+    refused = "no file may name code to be run" if ":" in task else "is none of circle"
     (tmp_path / "sweep.toml").write_text(f'task = "{task}"\n')
-    if ":" in task:
-        with pytest.raises(SelectError, match="no file may name code to be run"):
-            sweeps.configs_of(tmp_path / "sweep.toml")
+    with pytest.raises(SelectError, match=refused):
+        sweeps.configs_of(tmp_path / "sweep.toml")
     assert trap not in sys.modules
+
+
+def test_no_value_of_a_sweep_becomes_another_option_of_the_command_that_it_makes(trap: str) -> None:
+    told = {"task": "--json", "options": {"json": f"{trap}:make"}}
+    with pytest.raises(SelectError, match="task '--json' is none of circle"):
+        sweeps.configs_from(told)
+    for options in ({"json": f"{trap}:make"}, {"dynamics": "--json"}, {"num_items": "--resume"}):
+        with pytest.raises(SelectError):
+            sweeps.configs_from({"task": "circle", "options": options})
+
+
+def test_advice_to_type_a_name_from_a_file_is_quoted(tmp_path: Path) -> None:
+    config, spec = runs.config_of(tiny.finished())
+    runs.create(tmp_path / "run", dataclasses.replace(config, task="a:b; reboot"), spec)
+    with pytest.raises(SelectError, match=re.escape("selectmdp train 'a:b; reboot' --out")):
+        sm.train(None, out=tmp_path / "run", resume=True)
+
+
+def test_a_config_without_its_hash_is_not_believed(tmp_path: Path) -> None:
+    config, spec = runs.config_of(tiny.finished())
+    runs.create(tmp_path / "run", config, spec)
+    path = tmp_path / "run" / runs.CONFIG
+    told = json.loads(path.read_bytes())
+    del told["sha256"]
+    path.write_text(json.dumps(told))
+    with pytest.raises(SelectError, match="its SHA-256 is not the one in it"):
+        runs.config_of(tmp_path / "run")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_pipe_in_place_of_a_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "4a-finals.csv")
+    os.mkfifo(tmp_path / runs.CONFIG)
+    assert "it is not a plain file" in str(store.readable(tmp_path / "4a-finals.csv", ())[1])
+    with pytest.raises(SelectError, match="it is not a plain file"):
+        runs.content_of(tmp_path)
+
+
+def test_compiled_programs_are_kept_where_only_this_user_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    kept = machine.compiled_cache()
+    assert kept == tmp_path / "selectmdp" / "compiled"
+    assert kept.stat().st_mode & 0o777 == 0o700
+    kept.chmod(0o777)
+    assert machine.compiled_cache() is None
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert machine.compiled_cache() is None
 
 
 def scripts(page: str) -> int:

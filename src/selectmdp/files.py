@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,10 +39,18 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def read_bounded(path: Path, most: int) -> bytes:
-    """A file's bytes; one of more than `most` is refused before any of it is read."""
-    with path.open("rb") as file:
-        check_size(os.fstat(file.fileno()).st_size, most)
+    """A file's bytes; a pipe or device, or more than `most`, is refused before any is read."""
+    with open(path, "rb", opener=_at_once) as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError("it is not a plain file")
+        check_size(found.st_size, most)
         return file.read(most)
+
+
+def _at_once(path: str, flags: int) -> int:
+    """As `os.open`, but it does not wait for somebody to write into a pipe."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def check_size(size: int, most: float) -> None:

@@ -2,7 +2,9 @@
 
 import math
 import os
+import stat
 import sys
+from pathlib import Path
 
 
 def cores() -> int:
@@ -19,6 +21,25 @@ ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 def threads() -> int:
     """Threads of compiled code on a CPU: how a sum is shared among them may change its rounding."""
     return 1 if ONE_THREAD in os.environ.get("XLA_FLAGS", "") else cores()
+
+
+def compiled_cache() -> Path | None:
+    """Where compiled programs may wait for the next process: a folder that only this user writes.
+
+    JAX runs what it finds there, so it is no folder that came from elsewhere. None: there is none.
+    """
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(home) / "selectmdp" / "compiled"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+    except (OSError, RuntimeError):
+        return None
+    mine = not hasattr(os, "getuid") or found.st_uid == os.getuid()
+    return folder if mine and not found.st_mode & OTHERS_WRITE else None
+
+
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def peak_megabytes() -> float:

@@ -81,8 +81,8 @@ def _numbers(name: str, given: Any) -> Any:
     if numbers.ndim and not finite.all():
         where = np.argwhere(~finite)[0].tolist()
         raise SelectError(
-            f"{name}{where} is not a finite float32: give a number; where there is nothing give "
-            "any, and say so in present"
+            f"{name}{where} is {np.asarray(given)[tuple(where)]!s}, not a finite float32: give a "
+            "number; where there is nothing give any, and say so in present"
         )
     return numbers.astype(np.float32)
 
@@ -96,6 +96,9 @@ def _mask(name: str, given: Any, shape: tuple[int, ...]) -> Any:
         raise SelectError(f"{name} is not an array: {error}") from None
     if mask.shape != shape:
         raise SelectError(f"{name} has shape {mask.shape}: it must be {shape}")
-    if not np.isin(np.asarray(mask), (0, 1)).all():
-        raise SelectError(f"{name} holds something else than 0 and 1, or False and True")
+    sound = np.isin(np.asarray(mask), (0, 1))
+    if not sound.all():
+        where = np.argwhere(~sound)[0].tolist()
+        found = np.asarray(mask)[tuple(where)]
+        raise SelectError(f"{name}{where} is {found!s}: give 0 or 1, or False or True")
     return mask.astype(bool)

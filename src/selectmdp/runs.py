@@ -6,6 +6,7 @@
 import math
 import os
 import re
+import shlex
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -25,7 +26,6 @@ from selectmdp.evaluation import check_world
 from selectmdp.factories import is_factory
 from selectmdp.files import (
     MOST_JSON,
-    parse_json,
     read_bounded,
     sealed,
     told,
@@ -132,8 +132,7 @@ def config_of(folder: Path, content: Any = None) -> tuple[TrainConfig, Spec]:
 def content_of(folder: Path) -> Any:
     """What the config's file in a folder holds."""
     try:
-        data = read_bounded(folder / CONFIG, MOST_JSON)
-        return unsealed(data) if b'"sha256"' in data else parse_json(data)  # before 0.1: none
+        return unsealed(read_bounded(folder / CONFIG, MOST_JSON))
     except FileNotFoundError:
         raise SelectError(f"{folder} holds no run: there is no {CONFIG} in it") from None
     except (OSError, ValueError) as error:
@@ -277,7 +276,7 @@ def world_of(
     if task is None and not worlds.has_name(config.task):
         how = "in Python, evaluate(world, load(path))"
         if is_factory(config.task):
-            how = f"--world {config.task}"
+            how = f"--world {shlex.quote(config.task)}"
         raise SelectError(
             f"the run's world {config.task!r} is code of its own, which no file may start: name "
             f"it, {how}"

@@ -1,6 +1,7 @@
 """`train`: from nothing to a trained policy with curves, a table's numbers and checkpoints."""
 
 import re
+import shlex
 import shutil
 import time
 from collections.abc import Mapping
@@ -166,7 +167,8 @@ def world_to_resume(folder: Path, task: Any, config: TrainConfig, hosting: Hosti
     if task is None and not worlds.has_name(config.task):
         again = f"train({config.task!r}, out=…, resume=True)"
         if is_factory(config.task):
-            again = f"selectmdp train {config.task} --out {folder} --resume"
+            typed = shlex.quote(config.task)
+            again = f"selectmdp train {typed} --out {shlex.quote(str(folder))} --resume"
         raise SelectError(
             f"{folder} is a run on {config.task!r}, which no name stands for here, and no file may "
             f"name code to be run: give the world again, {again}"

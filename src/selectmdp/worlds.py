@@ -106,7 +106,8 @@ def world(task: Any, options: Mapping[str, Any], hosting: Hosting = Hosting()) -
     if isinstance(task, str) and not factories.is_factory(task):
         known = ", ".join(tasks.names())
         raise SelectError(
-            f"task {task!r} is none of {known}, no Gymnasium id and no module:factory"
+            f"task {task!r} is none of {known}, no id that Gymnasium knows and no module:factory; "
+            "for another package's id name a function that makes it, module:factory"
         )
     if not (isinstance(task, str) or factories.makes(task) or hasattr(task, "step")):
         raise SelectError(f"task={task!r}: give a name, a world, or a function that makes one")

@@ -57,8 +57,8 @@ def sweep(
     target: Annotated[str, tyro.conf.Positional],
     /,
     engine: Literal["local", "ray"] = "local",
-    budget: Literal["smoke", "standard", "full"] = "standard",
-    preset: str = "fast",
+    budget: Literal["smoke", "standard", "full"] | None = None,
+    preset: str | None = None,
     out: Path | None = None,
     workers: int | None = None,
     json: Flag = False,
@@ -73,27 +73,41 @@ def sweep(
             `reproduce` has it.
         engine: local: processes of this machine. ray: tasks of a Ray cluster, or of one that is
             started here (pip install "selectmdp[ray]").
-        budget: of a figure: smoke, standard or full.
-        preset: of a figure: fast or paper.
-        out: folder of the CSV files, and of the runs in runs/; sweeps/NAME if not given.
+        budget: of a figure: smoke, standard or full; standard if not given.
+        preset: of a figure: fast or paper; fast if not given.
+        out: folder of the CSV files, and of the runs in runs/; sweeps/NAME if not given, of a
+            figure sweeps/NAME-PRESET-BUDGET.
         workers: runs side by side; one for each core if not given.
         json: print one object at the end.
     """
     from selectmdp import console
     from selectmdp.experiments.engines import ENGINES
+    from selectmdp.experiments.figures import WHAT
     from selectmdp.experiments.live import LiveTable
     from selectmdp.experiments.reproduce import sweep as run
     from selectmdp.experiments.sweeps import searches
+    from selectmdp.learners.presets import preset as named
+    from selectmdp.spec import SelectError
 
-    folder = Path("sweeps") / Path(target).stem if out is None else out
+    name = Path(target).stem
+    if target in (*WHAT, "all"):
+        budget, preset = budget or "standard", preset or "fast"
+        named(preset)
+        name = f"{target}-{preset}-{budget}"
+    elif budget or preset:
+        raise SelectError(
+            f"{'budget' if budget else 'preset'}={budget or preset}: is for figures of the paper; "
+            f"{target} says its own steps and preset"
+        )
+    folder = Path("sweeps") / name if out is None else out
     if searches(target):
         told = _searched(target, folder, workers, engine)
         console.as_json(told) if json else _tell_search(told)
         return
     told = run(
         target,
-        budget=budget,
-        preset=preset,
+        budget=budget or "standard",
+        preset=preset or "fast",
         out=folder,
         workers=workers,
         show=LiveTable(f"sweep {target}"),
@@ -124,9 +138,11 @@ def _tell_search(told: dict[str, Any]) -> None:
     from selectmdp import console
 
     names = [name for name in told["best"] if name != "reward"]
+    count = len(told["failed"])
+    failed = f", {count} more failed (search.json tells why)" if count else ""
     best = sorted(told["trials"], key=lambda row: -row["reward"])[:10]
     console.table(
-        f"the best of {len(told['trials'])} trials; the picture is {told['out']}/search.png",
+        f"the best of {len(told['trials'])} trials{failed}; see {told['out']}/search.png",
         ("trial", "reward", *names),
         [
             (str(row["number"]), f"{row['reward']:.4f}", *(f"{row[name]}" for name in names))

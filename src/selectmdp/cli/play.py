@@ -88,17 +88,18 @@ def check(
 
     Args:
         target: module:factory, a class or a function that makes the world: in JAX, in NumPy, or of
-            Gymnasium.
+            Gymnasium; or one of our names, as league.
         world: what the factory is given, if it takes that.
         seed: where the checks' randomness begins.
         json: print one object instead of lines for people.
     """
-    from selectmdp import console
+    from selectmdp import console, tasks
     from selectmdp.check import check_select_env
+    from selectmdp.envs import WORLDS
     from selectmdp.factories import found, made
 
     given = {name: value for name, value in asdict(world).items() if value is not None}
-    factory = found(target)
+    factory = WORLDS[target] if tasks.is_known(target) else found(target)
     with console.progress(f"checks of {target}") as bar:
         report = check_select_env(
             lambda: made(factory, repr(target), given), seed=seed, progress=bar

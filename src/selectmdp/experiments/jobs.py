@@ -13,6 +13,7 @@ from selectmdp import runs
 from selectmdp.config import TrainConfig, differences
 from selectmdp.files import read_json
 from selectmdp.spec import SelectError
+from selectmdp.tasks import told_items
 
 
 class Job(NamedTuple):
@@ -54,7 +55,7 @@ def name_of(config: TrainConfig) -> str:
     short = {"num_items": "N", "num_context": "U", "num_select": "K", "commands": "C"}
     parts = [config.task]
     for name, value in config.options.items():
-        told = len(value) if isinstance(value, tuple) else value
+        told = len(value) if name == "commands" else told_items(value)
         parts.append(f"{short.get(name, name + '=')}{told}")
     parts.append(config.algorithm)
     parts += [f"{name}={value}" for name, value in config.settings.items()]
@@ -65,7 +66,7 @@ def arguments(config: TrainConfig) -> list[str]:
     """What a person would type after `selectmdp` to train by this config."""
     typed = ["train", config.task]
     for name, value in config.options.items():
-        values = value if isinstance(value, tuple) else (value,)
+        values = value if name == "commands" else (told_items(value),)
         typed += [f"--{name.replace('_', '-')}", *map(str, values)]
     for name in ("algorithm", "preset", "steps", "seed", "evaluations", "episodes"):
         typed += [f"--{name}", str(getattr(config, name))]
@@ -89,7 +90,15 @@ def finished(job: Job, folder: Path) -> Mapping[str, Any] | None:
         result = read_json(path)
     except (OSError, ValueError):
         return None  # the run goes on from its last checkpoint and writes it again
-    return result if isinstance(result, dict) else None
+    whole = isinstance(result, dict) and result.keys() >= NEEDED
+    return result if whole else None
+
+
+NEEDED = {
+    *("mean_reward", "ci95", "references", "num_items", "num_context", "num_select"),
+    *("num_commands", "dynamics", "unit", "evaluation_steps", "seconds", "cores", "megabytes"),
+}
+"""What is kept of a result: one without it is damaged."""
 
 
 def _typed(value: Any) -> str:

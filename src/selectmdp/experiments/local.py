@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from selectmdp import runs, signals
 from selectmdp.experiments.jobs import Job, finished
-from selectmdp.machine import ONE_THREAD, cores
+from selectmdp.machine import ONE_THREAD, compiled_cache, cores
 from selectmdp.spec import SelectError, check_count
 
 LOOK = 0.5
@@ -118,8 +118,9 @@ def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple["subprocess.Pope
     if one_thread and ONE_THREAD not in flags:  # runs side by side are fastest so
         environment["XLA_FLAGS"] = f"{flags} {ONE_THREAD}".strip()
     # Seeds of one world and algorithm are one program: it is compiled once.
-    cache = (folder.parent / ".compiled").resolve()
-    environment.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
+    cache = compiled_cache()
+    if cache is not None:
+        environment.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
     with log.open("wb") as told:
         process = subprocess.Popen(
             [sys.executable, "-c", CHILD, str(os.getpid()), *job.command(folder)],

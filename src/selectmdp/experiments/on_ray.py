@@ -13,7 +13,7 @@ from typing import Any
 
 import ray
 
-from selectmdp import runs, signals
+from selectmdp import console, runs, signals
 from selectmdp.experiments.jobs import Job, finished
 from selectmdp.experiments.local import LOOK, Done, Look, UnderWay, fault, settled, spawn
 from selectmdp.machine import cores
@@ -39,6 +39,8 @@ def run_all(
     if started:
         _join(cores() if workers is None else check_count("workers", workers))
     try:
+        _warn("CPU", cpus, "RAY_RUN_CPUS")
+        _warn("GPU", gpus, "RAY_RUN_GPUS")
         return _run(jobs, root.resolve(), cpus, gpus, done, look)
     finally:
         if started:
@@ -61,6 +63,17 @@ def _join(workers: int) -> None:
             f"the Ray cluster {address} does not answer ({error}): start it, set RAY_ADDRESS to "
             "its address, or to local for one here"
         ) from error
+
+
+def _warn(kind: str, asked: float, name: str) -> None:
+    """Tell of a request that no node can meet now; one may come, if the cluster grows."""
+    alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    most = max((node.get(kind, 0.0) for node in alive), default=0.0)
+    if asked > most:
+        console.aside.print(
+            f"{name}={asked:g}: no node of the Ray cluster has so many now, at most {most:g}; the "
+            f"runs wait until one comes. Ctrl-C, then ask for less, if none will"
+        )
 
 
 def _run(

@@ -9,14 +9,15 @@
     "settings.learning_rate" = { low = 1e-4, high = 1e-2, log = true }
     "settings.minibatch" = { choices = [16, 32, 64] }
 
-A trial is worth the mean reward over its runs, such as those of several seeds. The study is a
+A trial is worth the mean reward over its runs, such as those of several seeds; one whose values do
+not go together, or one of whose runs fails, counts as a trial and is worth nothing. The study is a
 journal on disk: killed, it goes on, and a run that was begun goes on from its checkpoint.
 """
 
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import optuna
 from optuna.storages.journal import JournalFileBackend
@@ -27,10 +28,13 @@ from selectmdp.experiments.jobs import Job, finished, jobs_of
 from selectmdp.experiments.reproduce import RUNS, Engine, Show
 from selectmdp.experiments.search_picture import save_search
 from selectmdp.files import write_whole
+from selectmdp.machine import cores
 from selectmdp.spec import SelectError, check_count
 
 JOURNAL = "study.journal"
 TRIALS = 20
+FAULT = "fault"
+"""Of a trial that failed: why."""
 
 
 def search(
@@ -42,27 +46,51 @@ def search(
     trials = check_count("trials", told.get("trials", TRIALS))
     if trials < 1:
         raise SelectError(f"{path}: trials={trials}: must be at least 1")
+    side_by_side = cores() if workers is None else workers
     runs.make_folder(out)
     with runs.alone_in(out):
         study = _study(out, seed)
         _again(study)
-        while (left := trials - len(_ended(study))) > 0:
+        while (left := trials - len(_ended(study)) - len(_failed(study))) > 0:
             try:
-                asked = [_asked(study, space) for _ in range(min(workers or 1, left))]
+                asked = [_asked(study, space) for _ in range(min(side_by_side, left))]
             except ValueError as error:
                 raise SelectError(
                     f"{out} holds a search of other values ({error}): choose another --out"
                 ) from None
-            for trial, rewards in zip(
-                asked, _made(told, asked, out, workers, engine, show), strict=True
+            shown = _Shown(show, trials - left, trials)
+            for trial, worth in zip(
+                asked, _made(told, asked, out, workers, engine, shown), strict=True
             ):
-                study.tell(trial, sum(rewards) / len(rewards))
+                _tell(study, trial, worth)
+    return _told(study, path, out, list(space))
+
+
+def _told(study: optuna.Study, path: Path, out: Path, names: Sequence[str]) -> dict[str, Any]:
+    """What came of all trials, into files too."""
+    failed = [
+        {"number": each.number, "fault": each.user_attrs[FAULT], **each.params}
+        for each in _failed(study)
+    ]
+    if not _ended(study):
+        raise SelectError(
+            f"{path}: none of {len(failed)} trials came to its end, the last since "
+            f"{failed[-1]['fault']}. Change the file, and choose another --out"
+        )
     best = study.best_trial
     rows = [{"number": each.number, "reward": each.value, **each.params} for each in _ended(study)]
-    content = {"best": {"reward": best.value, **best.params}, "trials": rows}
+    content = {"best": {"reward": best.value, **best.params}, "trials": rows, "failed": failed}
     write_whole(out / "search.json", (json.dumps(content, indent=1) + "\n").encode())
-    save_search(out / "search.png", rows, list(space))
-    return {"what": str(path), "out": str(out), "trials": len(rows), **content}
+    save_search(out / "search.png", rows, names)
+    return {"what": str(path), "out": str(out), **content}
+
+
+class _Shown(NamedTuple):
+    """Who shows the runs, and of how many trials how many ended before."""
+
+    show: Show
+    before: int
+    trials: int
 
 
 def _made(
@@ -71,24 +99,54 @@ def _made(
     out: Path,
     workers: int | None,
     engine: Engine,
-    show: Show,
-) -> list[list[float]]:
-    """The rewards of each trial's runs, all trials side by side."""
-    of_trial = [jobs_of(sweeps.configs_from(_with(told, trial.params))) for trial in asked]
+    shown: _Shown,
+) -> list[float | str]:
+    """What each trial is worth, or why it is worth nothing; their runs are made side by side."""
+    planned = [_planned(told, trial) for trial in asked]
     rewards: dict[str, float] = {}
 
     def done(job: Job, folder: Path) -> None:
         result = finished(job, folder)
         assert result is not None
         rewards[job.name] = float(result["mean_reward"])
-        show.ended(job, result)
+        shown.show.ended(job, result)
 
-    every = {job.name: job for jobs in of_trial for job in jobs}
-    show.total(len(every), 0)
-    failed = engine(list(every.values()), out / RUNS, workers=workers, done=done, look=show.look)
-    if failed:
-        raise SelectError("; ".join(failed) + ". The same command tries these again")
-    return [[rewards[job.name] for job in jobs] for jobs in of_trial]
+    every = {job.name: job for jobs in planned if not isinstance(jobs, str) for job in jobs}
+    runs_of_one = max((len(jobs) for jobs in planned if not isinstance(jobs, str)), default=0)
+    shown.show.total(runs_of_one * shown.trials, runs_of_one * shown.before)
+    faults = engine(
+        list(every.values()), out / RUNS, workers=workers, done=done, look=shown.show.look
+    )
+    return [
+        jobs if isinstance(jobs, str) else _worth([job.name for job in jobs], rewards, faults)
+        for jobs in planned
+    ]
+
+
+def _planned(told: Mapping[str, Any], trial: optuna.Trial) -> tuple[Job, ...] | str:
+    """The runs of a trial, or why its values do not go together."""
+    try:
+        return jobs_of(sweeps.configs_from(_with(told, trial.params)))
+    except SelectError as error:
+        return str(error)
+
+
+def _worth(
+    names: Sequence[str], rewards: Mapping[str, float], faults: Sequence[str]
+) -> float | str:
+    if all(name in rewards for name in names):
+        return sum(rewards[name] for name in names) / len(names)
+    starts = tuple(f"{name}{mark}" for name in names for mark in (" ", ":"))
+    return "; ".join(fault for fault in faults if fault.startswith(starts))
+
+
+def _tell(study: optuna.Study, trial: optuna.Trial, worth: float | str) -> None:
+    """A trial without a worth counts too, and is not tried again."""
+    if isinstance(worth, str):
+        trial.set_user_attr(FAULT, worth)
+        study.tell(trial, state=optuna.trial.TrialState.FAIL)
+    else:
+        study.tell(trial, worth)
 
 
 def _study(out: Path, seed: int) -> optuna.Study:
@@ -116,11 +174,17 @@ def _ended(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
     return study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE])
 
 
+def _failed(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
+    """Trials that came to nothing; those that were only cut off are none of them."""
+    failed = study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.FAIL])
+    return [each for each in failed if FAULT in each.user_attrs]
+
+
 def _asked(study: optuna.Study, space: Mapping[str, Mapping[str, Any]]) -> optuna.Trial:
     trial = study.ask()
     for name, rule in space.items():
         if "choices" in rule:
-            trial.suggest_categorical(name, rule["choices"])
+            trial.suggest_categorical(name, [_written(choice) for choice in rule["choices"]])
         elif isinstance(rule["low"], int) and isinstance(rule["high"], int):
             trial.suggest_int(name, rule["low"], rule["high"], log=rule.get("log", False))
         else:
@@ -160,10 +224,22 @@ def _is_range(rule: Mapping[str, Any]) -> bool:
 def _with(told: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """A sweep's file with the values of a trial in it."""
     given = {name: dict(value) if name in sweeps.GROUPS else value for name, value in told.items()}
-    for name, value in values.items():
+    for name, written in values.items():
         group, _, part = name.rpartition(".")
+        value = _read(written)
         if group:
             given.setdefault(group, {})[part] = value
         else:
             given[name] = value
     return given
+
+
+def _written(choice: Any) -> Any:
+    """A choice as Optuna keeps it: no list."""
+    return json.dumps(choice) if isinstance(choice, list) else choice
+
+
+def _read(choice: Any) -> Any:
+    """A choice back; a list is one value here and not many to sweep."""
+    is_list = isinstance(choice, str) and choice.startswith("[")
+    return [json.loads(choice)] if is_list else choice

@@ -5,12 +5,15 @@ the record: a run whose row stands there is done, wherever its folder went. Each
 """
 
 import csv
+import hashlib
 import io
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from selectmdp import runs
+from selectmdp.config import TrainConfig
 from selectmdp.experiments.jobs import Job
 from selectmdp.files import MOST_TABLE, read_bounded, read_json, write_whole
 from selectmdp.runlog import read_rows
@@ -23,7 +26,7 @@ SIZES = {"num_items": "N", "num_context": "U", "num_select": "K", "num_commands"
 FINALS = (
     *("run", "task", "dynamics", *SIZES.values(), "algorithm", "preset", "settings", "seed"),
     *("steps", "mean_reward", "ci95", "unit", "random", "greedy", "episodes", "episode_steps"),
-    *("seconds", "cores", "megabytes", "selectmdp", "jax", "numpy", "python", "machine"),
+    *("seconds", "cores", "megabytes", "selectmdp", "jax", "numpy", "python", "machine", "config"),
 )
 CURVES = ("run", "algorithm", "N", "seed", "step", "seconds", "reward", "ci95")
 
@@ -54,6 +57,11 @@ class Store:
                     f"{self.finals_path} holds {job.name} with {name}={row[name]}, asked for is "
                     f"{getattr(job.config, name)}: choose another --out for another budget"
                 )
+        if row["config"] != fingerprint(job.config):
+            raise SelectError(
+                f"{self.finals_path} holds {job.name} by other options or settings, or by other "
+                "defaults of the preset: choose another --out, or delete its row"
+            )
         return True
 
     def add(self, job: Job, folder: Path, result: Mapping[str, Any]) -> None:
@@ -80,6 +88,12 @@ def curve(job: Job, folder: Path, num_items: Any) -> list[Row]:
     ]
 
 
+def fingerprint(config: TrainConfig) -> str:
+    """Short for all that a run depends on, the preset's defaults too."""
+    told = json.dumps(config.to_json(), sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()[:12]
+
+
 def told_settings(settings: Mapping[str, Any]) -> str:
     """Changes of a preset in one cell."""
     return ";".join(f"{name}={value}" for name, value in settings.items())
@@ -103,6 +117,7 @@ def _final(job: Job, folder: Path, result: Mapping[str, Any]) -> Row:
         "episode_steps": result["evaluation_steps"],
         **{name: result[name] for name in ("seconds", "cores", "megabytes")},
         **kept,
+        "config": fingerprint(config),
     }
     return {name: str(told.get(name, "")) for name in FINALS}
 

@@ -14,7 +14,7 @@ combination is wanted, `[[variants]]` are tables of such names, each taken in tu
 
     [[variants]]                 # as it is
     [[variants]]
-    settings = { layer_norm = false }
+    settings = { layer_norm = true }
 """
 
 import tomllib
@@ -24,6 +24,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from selectmdp import tasks
 from selectmdp.config import TrainConfig
 from selectmdp.factories import is_factory
 from selectmdp.files import MOST_JSON, read_bounded
@@ -128,9 +129,10 @@ def _config(choice: Mapping[str, Any]) -> TrainConfig:
             given[group][part] = tuple(value) if isinstance(value, list) else value
         else:
             given[name] = value
-    if is_factory(str(given["task"])):
+    if isinstance(given["task"], str) and is_factory(given["task"]):
         raise SelectError(
             f"task={given['task']!r}: no file may name code to be run; train in it by its name on "
             "the command line"
         )
+    tasks.make(given["task"], **given["options"])  # refuses what no world of ours is or has
     return TrainConfig(**given)

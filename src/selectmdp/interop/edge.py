@@ -122,7 +122,7 @@ def partial_rewards(given: Any, picks: int) -> npt.NDArray[np.float64]:
     if rewards.shape != (picks,) or rewards.dtype.kind not in "fiub":
         raise SelectError(f"it gave {given!r}: give {picks} numbers, one for each pick made")
     if not np.isfinite(rewards).all():
-        raise SelectError(f"it gave {given!r}, which is not finite")
+        raise SelectError(f"it gave {given!r}, which is not finite: give finite numbers")
     return rewards.astype(np.float64)
 
 

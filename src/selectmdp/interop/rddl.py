@@ -46,7 +46,10 @@ class Rddl:
         model = self.env.model
         for name, kind in model.action_ranges.items():
             if kind != "bool":
-                raise SelectError(f"{domain}: action {name} is {kind}: only boolean actions")
+                raise SelectError(
+                    f"{domain}: action {name} is {kind}, and a pick is done or not: take a domain "
+                    "whose actions are all bool"
+                )
         if self.env.sampler.is_pomdp:
             raise SelectError(f"{domain}: its state is hidden (a POMDP): take the MDP of it")
         self.command_names = tuple(model.action_fluents)

@@ -96,8 +96,12 @@ class SelectSpace(spaces.Dict):
             legal = _pairs("mask", mask, legal.shape).astype(bool)
         weights = np.ones(legal.shape) if probability is None else probability
         weights = _pairs("probability", weights, legal.shape)
-        if not (np.isfinite(weights) & (weights >= 0)).all():
-            raise SelectError("probability: each must be a finite number, 0 or more")
+        sound = np.isfinite(weights) & (weights >= 0)
+        if not sound.all():
+            where = np.argwhere(~sound)[0].tolist()
+            raise SelectError(
+                f"probability{where} is {weights[tuple(where)]}: give a finite number, 0 or more"
+            )
         rng = self["items"].np_random  # seeded whichever way this space is
         passing = None if not self.sizes.allow_pass else float(probability is None)
         if self.num_envs is not None:
