@@ -31,7 +31,7 @@ def test_the_benchmark_runs_what_is_small_and_compiles_the_rest(small, capsys):
     assert ran["step_cpu_ms"] > 0
     assert "step_ms" not in compiled
     assert compiled["working_megabytes"] > ran["working_megabytes"] > 0
-    assert ran["updates_a_round"] == 4  # 2 epochs of 4 steps in batches of 2
+    assert ran["updates_a_round"] == 8  # 4 epochs of 4 steps in batches of 2
     assert ran["all_reduce_bytes"] == 0  # there is nobody to tell
 
 
@@ -44,7 +44,7 @@ def test_a_table_is_shown(monkeypatch, capsys):
     cli.main(["bench", "scale"])
     shown = capsys.readouterr().out
     assert "100,000" in shown
-    assert "1,000 │   16 × 8 │    32 │" in shown
+    assert "1,000 │   16 × 8 │    16 │" in shown
 
 
 def test_what_devices_tell_each_other_is_counted_in_bytes():

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import browser as chromium
-import made_results
 import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from benchmarks import made_results
 from selectmdp.experiments import generalization, store
 from selectmdp.report import overview
 from selectmdp.report.results import load
@@ -168,7 +168,7 @@ def test_pointing_at_a_chart_shows_the_values_there(browser, page):
     right = chart.size["width"] // 2 - 50  # where the curves end
     ActionChains(driver).move_to_element_with_offset(chart, right, 0).perform()
     lines = tip.text.split("\n")  # of isq-i the nasty name has no curve: three seeds
-    assert lines[0] == "602,112 steps"
+    assert lines[0] == "303,104 steps"
     assert lines[1:4] == ["isq-u 0.840 ± 0.004", "isq-p 0.830 ± 0.004", "isq-i 0.771 ± 0.005"]
     assert len(lines) == 9
     ActionChains(driver).move_to_element(driver.find_element(By.TAG_NAME, "h1")).perform()
@@ -204,7 +204,7 @@ def test_curves_go_over_minutes_too(browser, page):
 def test_a_figure_says_what_its_numbers_are_of(browser, page):
     driver = browser(page)
     assert each(driver, "#figure-4b .note", "textContent")[1] == (
-        "Dynamics “figures”, U = 0, K = 6, C = 5 · ours: 602,112 steps, published: 5,000,000 steps"
+        "Dynamics “figures”, U = 0, K = 6, C = 5 · ours: 303,104 steps, published: 5,000,000 steps"
         " · a curve’s points: 8 episodes of 500 steps · the table: 20 episodes of 2,500 steps"
     )
     assert "8 episodes of 175 steps · the table: 20 episodes of 175 steps" in text(
@@ -212,9 +212,7 @@ def test_a_figure_says_what_its_numbers_are_of(browser, page):
     )
     heads = each(driver, "#figure-4b .pair thead th", "textContent")
     assert heads == ["", "mean ± 95 % (t)", "published", "IQM [95 %, bootstrap]"]
-    assert "a run has 401,408 to 602,112 steps (published: 5,000,000 to 10,000,000)" in text(
-        driver, "#facts"
-    )
+    assert "a run has 303,104 steps (published: 5,000,000 to 10,000,000)" in text(driver, "#facts")
 
 
 def test_every_run_tells_its_world_and_settings(browser, page):

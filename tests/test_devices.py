@@ -101,7 +101,7 @@ def test_what_cannot_be_shared_evenly_is_refused_with_a_number_that_can() -> Non
     ("preset", "devices", "said"),
     [
         ("fast", 3, "num_envs=128: must be a multiple of the 3 devices"),
-        ("fast", 64, "minibatch=32: must be a multiple of the 64 devices"),
+        ("fast", 64, "minibatch=16: must be a multiple of the 64 devices"),
         ("paper", 3, "batch_size=64: must be a multiple of the 3 devices"),
     ],
 )

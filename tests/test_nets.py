@@ -28,7 +28,7 @@ NETWORKS = {
     "of other means": ISQ(6, 2, ("context", "unselected")),
     "idqn": ISQ(6, 2, selected=False),
     "pairs": Pairwise(10),
-    "pairs as they are": Pairwise(10, normalises=False),
+    "pairs, normalised": Pairwise(10, normalises=True),
     "pairs, eq": Pairwise(10, sources=("selected", "context")),
     "pairs, eq-local": Pairwise(10, sources=()),
     "pairs, of other sets": Pairwise(10, sources=("context", "unselected")),

@@ -465,7 +465,7 @@ def test_what_is_learned_follows_the_algorithms_rule(name: str) -> None:
 
 
 def test_the_learning_rate_falls_to_nothing_at_the_last_update() -> None:
-    learner = qlambda("isq-u", 96, SMALL["circle"], FastSettings(**FEW))
+    learner = qlambda("isq-u", 96, SMALL["circle"], FastSettings(**FEW, epochs=2))
     optimiser, params = learner._optimiser(), {"weight": jnp.ones(3)}
     state, sizes = optimiser.init(params), []
     for _ in range(49):  # 96 steps, twice, in batches of 4

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import made_results
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from benchmarks import made_results
 from selectmdp import agent, cli, tasks
 from selectmdp.experiments import store
 from selectmdp.experiments.figures import FIGURES
@@ -78,7 +78,7 @@ def test_a_curve_goes_from_random_to_the_end_with_an_interval_at_each_step(shown
     curve = series(shown, "5b", "isq-p")["curve"]
     assert len(curve) == 21
     assert curve[0] == pytest.approx([0, 0.025, 0.114, 0.114, 0.114])  # step, minutes, mean, ends
-    assert curve[-1] == pytest.approx([401_408, 290.5 / 60, 0.75, 0.75 - HALF, 0.75 + HALF])
+    assert curve[-1] == pytest.approx([303_104, 290.5 / 60, 0.75, 0.75 - HALF, 0.75 + HALF])
     assert all(low < mean < high for _, _, mean, low, high in curve[1:])
 
 
@@ -155,7 +155,7 @@ def test_commands_are_those_that_made_the_runs(shown, folder):
     )
     assert figure["runs"][2]["command"] == (
         "selectmdp train circle --num-items 50 --num-select 6 --algorithm isq-p --preset fast "
-        "--steps 602112 --seed 0 --evaluations 20 --episodes 20 "
+        "--steps 303104 --seed 0 --evaluations 20 --episodes 20 "
         "--out runs/circle-N50-K6-isq-p-seed0"
     )
     assert shown["commands"]["cost"].startswith("selectmdp reproduce cost --budget standard")

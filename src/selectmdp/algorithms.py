@@ -94,7 +94,7 @@ class Shape:
     """Hidden widths of a dense network; none: two of 6 × its input."""
     pairs: bool = False
     """Items meet picks and context in pairs, instead of the paper's network."""
-    layer_norm: bool = True
+    layer_norm: bool = False
     """Of the network of pairs."""
     sums: bool = False
     """Sums over sets where the paper has means."""

@@ -66,7 +66,7 @@ class FastSettings:
 
     channels: int = setting(64, "numbers for each row in a hidden layer")
     pairs: bool = setting(True, "items meet picks and context in pairs; false: the paper's network")
-    layer_norm: bool = setting(True, "of the network of pairs, where its parts are joined")
+    layer_norm: bool = setting(False, "of the network of pairs, where its parts are joined")
     layers: int = setting(2, "hidden (φ) layers of the paper's network", MOST_LAYERS)
     hidden: tuple[int, ...] = setting(
         (), "hidden widths of vanilla and sorting; none: two of 6 × the flattened input"
@@ -74,8 +74,8 @@ class FastSettings:
     sums: bool = setting(False, "sum over a set where the network has its mean")
     num_envs: int = setting(128, "environments that act side by side")
     rollout: int = setting(8, "steps of each environment between two rounds of learning")
-    minibatch: int = setting(32, "steps in an update, with all their phases")
-    epochs: int = setting(2, "how often a round learns from each of its steps")
+    minibatch: int = setting(16, "steps in an update, with all their phases")
+    epochs: int = setting(4, "how often a round learns from each of its steps")
     learning_rate: float = setting(2e-3, "of RAdam at the start; it falls linearly to 0")
     max_gradient: float = setting(10.0, "longer gradients are cut to this length")
     discount: float = setting(0.99, "γ, from one step to the next; between phases it is 1", 1.0)

@@ -36,7 +36,7 @@ class Size(NamedTuple):
     num_items: int
     num_envs: int
     rollout: int = 8
-    minibatch: int = 32
+    minibatch: int = 16
 
 
 RUN = (Size(100, 16), Size(1_000, 16), Size(100_000, 4, 2, 4))

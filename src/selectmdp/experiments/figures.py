@@ -81,7 +81,7 @@ def _hunt(name: str, num_select: int) -> Figure:
         task="predator-prey",
         worlds=({"num_select": num_select},),
         algorithms=(*ISQ, *BASELINES),
-        standard=400_000,
+        standard=300_000,
         full=10 * MILLION,
     )
 
@@ -95,7 +95,7 @@ FIGURES: dict[str, Figure] = {
             task="circle",
             worlds=tuple(_single(num_items) for num_items in (5, 20, 50)),
             algorithms=("isq-i", "vanilla", "sorting"),
-            standard=600_000,
+            standard=300_000,
             full=5 * MILLION,
         ),
         Figure(
@@ -104,7 +104,7 @@ FIGURES: dict[str, Figure] = {
             task="circle",
             worlds=(_many(50),),
             algorithms=(*ISQ, "isq-i-1", *BASELINES),
-            standard=600_000,
+            standard=300_000,
             full=5 * MILLION,
         ),
         Figure(
@@ -113,7 +113,7 @@ FIGURES: dict[str, Figure] = {
             task="circle",
             worlds=(_many(200),),
             algorithms=(*ISQ, "isq-i-1", *BASELINES),
-            standard=600_000,
+            standard=300_000,
             full=5 * MILLION,
         ),
         _hunt("5a", 4),

@@ -57,7 +57,7 @@ class Pairwise:
 
     channels: int = 64
     """Numbers for each row in a hidden layer; in a message half as many."""
-    normalises: bool = True
+    normalises: bool = False
     """Whether rows are layer-normalised where their parts are joined."""
     sources: tuple[Source, ...] = SOURCES
     """The sets that are seen: EQ does not see the other unselected items."""
