@@ -4,18 +4,18 @@
 # Usage: benchmarks/thirdparty.sh [WORLD …], from the project's folder.
 set -euo pipefail
 declare -A rows=(
-  [sysadmin]="examples.rddl:sysadmin --steps 200704"
-  [mobile-small]="examples.mobile:small --steps 200704"
-  [tamarisk]="examples.rddl:tamarisk --steps 100352"
-  [advising]="examples.rddl:advising --steps 150528"
-  [wildfire]="examples.rddl:wildfire --steps 300032"
-  [mobile-medium]="examples.mobile:medium --steps 60416"
+  [sysadmin]="examples.rddl:sysadmin --minutes 10"
+  [mobile-small]="examples.mobile:small --minutes 10"
+  [tamarisk]="examples.rddl:tamarisk --minutes 6"
+  [advising]="examples.rddl:advising --minutes 6"
+  [wildfire]="examples.rddl:wildfire --instance 4 --minutes 8"
+  [mobile-medium]="examples.mobile:medium --minutes 10"
 )
 order=(sysadmin mobile-small tamarisk advising wildfire mobile-medium)
 if (($#)); then order=("$@"); fi
 for row in "${order[@]}"; do
   run="runs/thirdparty/$row"
-  typed="train ${rows[$row]} --evaluations 10 --episodes 100"
+  typed="train ${rows[$row]} --episodes 100"
   # shellcheck disable=SC2086 - words of a row are words of the command
   .venv/bin/selectmdp $typed --out "$run" --json | .venv/bin/python -c '
 import csv, json, sys

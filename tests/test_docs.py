@@ -2,23 +2,25 @@
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
-import made_results
 import make_api
 import make_choice
 import make_pictures
 import make_tables
-import numpy as np
 import pytest
 
 import selectmdp as sm
+from benchmarks import made_results
 from selectmdp import agent as agents
 from selectmdp.algorithms import Shape
-from selectmdp.evaluation import interval95
+from selectmdp.experiments import sweeps
+from selectmdp.experiments.store import FINALS, told_settings, write
 from selectmdp.iterative import picked
+from selectmdp.report.claims import CLAIMS
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -118,26 +120,6 @@ def test_the_example_of_items_that_come_and_go_runs_and_its_rules_hold():
     assert 0.8 < float(load.max()) <= 1.2
 
 
-def test_the_numbers_of_other_peoples_worlds_are_those_of_their_runs():
-    page = (DOCS / "other-worlds.md").read_text(encoding="utf-8").replace("−", "-")
-    rows = re.findall(r"^\| `(examples\.\w+:\w+)` \| \d+, \d \|(.+)\|$", page, re.MULTILINE)
-    runs = {}
-    for file in (ROOT / "benchmarks" / "results").glob("*.json"):
-        run = json.loads(file.read_bytes())
-        runs[run.get("task")] = run
-    assert len(rows) == 6
-    for task, cells in rows:
-        ours, known = runs[task], runs[task]["references"]
-        gaps = np.subtract(ours["episode_rewards"], known["greedy"]["episode_rewards"])
-        judged = [(each["mean_reward"], each["ci95"]) for each in (*known.values(), ours)]
-        told = re.findall(r"(-?[\d.]+) ± ([\d.]+)", cells)
-        for pair, numbers in zip(told, [*judged, (gaps.mean(), interval95(gaps))], strict=True):
-            for text, number in zip(pair, numbers, strict=True):
-                assert text == f"{number:.{len(text.partition('.')[2])}f}", task
-        assert f"| {ours['steps']:,}, {ours['seconds']:.0f} " in cells
-        assert ("level" in cells) == (gaps.mean() < interval95(gaps))
-
-
 def test_the_advice_is_what_the_results_say():
     page = (DOCS / "which-algorithm.md").read_text(encoding="utf-8")
     assert page == make_choice.page()  # `make docs` writes it
@@ -161,11 +143,47 @@ def test_without_runs_there_is_no_advice(tmp_path):
     assert "difference" not in two.partition("## Questions")[2]
 
 
-@pytest.mark.parametrize("name", make_tables.TABLES)
-def test_a_table_in_a_page_is_what_the_results_say(name):
-    path, table = make_tables.TABLES[name]
-    page = path.read_text(encoding="utf-8")
-    assert page == make_tables.filled(page, name, table())  # `make docs` writes it
+@pytest.mark.parametrize("path", make_tables.PAGES, ids=lambda path: path.name)
+def test_the_tables_of_a_page_are_what_the_results_say(path):
+    assert path.read_text(encoding="utf-8") == make_tables.page(path)  # `make docs` writes it
+
+
+def test_the_table_of_learning_has_a_number_for_each_seed(tmp_path):
+    row = {"minutes": 4.96, "references": {"greedy": 0.5}}
+    made = {
+        "name": "circle-50",
+        "minutes": 5,
+        "published": {"isq-i": 0.7, "isq-u": 0.83},
+        "rows": [
+            {**row, "mean_reward": 1.0, "minutes_to": {"isq-i": 1.0, "isq-u": 2.04}},
+            {**row, "mean_reward": 0.8, "minutes_to": {"isq-i": 1.5, "isq-u": None}},
+        ],
+    }
+    (tmp_path / "a.json").write_text(json.dumps(made))
+    told = "| `circle-50` | 5 | 0.83 | 2.0, never | 1.000, 0.800 | 0.500 | 5.0, 5.0 |"
+    assert told in make_tables.learning(tmp_path)
+
+
+def test_the_table_of_other_peoples_worlds_judges_episode_by_episode(tmp_path):
+    run = {
+        "command": "selectmdp train examples.rddl:sysadmin --minutes 10",
+        "task": "examples.rddl:sysadmin",
+        **{"num_items": 20, "num_select": 1, "steps": 1024, "seconds": 90.0},
+        **{"mean_reward": 2.0, "ci95": 0.0314, "episode_rewards": [1.0, 2.0, 3.0]},
+        "references": {
+            "random": {"mean_reward": -110.0, "ci95": 17.3},
+            "greedy": {"mean_reward": 1.5, "ci95": 1.26, "episode_rewards": [0.4, 1.5, 2.6]},
+        },
+    }
+    (tmp_path / "a.json").write_text(json.dumps(run))
+    (tmp_path / "b.json").write_text(json.dumps(run | {"episode_rewards": [0.5, 1.5, 2.8]}))
+    (tmp_path / "faults.json").write_text("{}")
+    told = make_tables.trained(tmp_path).splitlines()[2:]
+    head = (
+        "| `examples.rddl:sysadmin --minutes 10` | 20, 1 | −110 ± 17 | 1.5 ± 1.3 | 2.000 ± 0.031 |"
+    )
+    assert told[0] == f"{head} 0.50 ± 0.25 | 1,024 | 1.5 |"  # gaps 0.6, 0.5, 0.4; t(2) = 4.303
+    assert told[1] == f"{head} 0.10 ± 0.25: level | 1,024 | 1.5 |"
 
 
 def test_faults_of_a_kind_are_counted_together():
@@ -180,6 +198,39 @@ def test_faults_of_a_kind_are_counted_together():
     assert "| damaged files, in 2 ways | 70 | 0 | 0 | 3 | 0 |" in told
 
 
+@pytest.mark.parametrize("name", ["ablation", "ablation-hunt"])
+def test_the_table_of_the_ablation_has_every_run_that_is_swept(name):
+    swept = sweeps.configs_of(ROOT / "benchmarks" / f"{name}.toml")
+    wanted = Counter(
+        told_settings(each.settings) if each.algorithm == "isq-u" else each.algorithm
+        for each in swept
+    )
+    assert set(wanted) <= set(make_tables.MEANINGS)
+    kept = make_tables.changes_in(ROOT / "benchmarks" / "results" / name)
+    assert {change: len(rows) for change, rows in kept.items()} == wanted
+
+
+def test_the_table_of_the_ablation_tells_all_seeds_and_how_far_off_they_are(tmp_path):
+    row = dict.fromkeys(FINALS, "") | {"algorithm": "isq-u", "seconds": "100"}
+    made = [("", 1, 0.77), ("", 0, 0.75), ("marginal=False", 0, 0.5), ("marginal=False", 1, 0.6)]
+    rows = [
+        {**row, "run": f"{n}", "settings": change, "seed": f"{seed}", "mean_reward": f"{reward}"}
+        for n, (change, seed, reward) in enumerate(made)
+    ]
+    write(tmp_path / "sweep-finals.csv", FINALS, rows)
+    table = make_tables.ablation({"a world": tmp_path})
+    assert "| the preset |  | 0.750, 0.770 |  | 100 |" in table
+    assert "| `marginal=False` | 0.500, 0.600 | −0.210 | 100 |" in table
+    with pytest.raises(sm.SelectError, match="has no run of the preset"):
+        make_tables.changes_in(tmp_path / "elsewhere")
+
+
+def test_the_claims_in_a_page_have_verdict_and_numbers(tmp_path):
+    table = make_tables.claims(made_results.make(tmp_path / "results"))
+    assert len(table.splitlines()) == 2 + len(CLAIMS)
+    assert "| holds | The published rewards of ISQ are reached |" in table
+
+
 def test_a_page_without_a_place_for_its_table_is_refused():
-    with pytest.raises(sm.SelectError, match="no place <!-- faults -->"):
-        make_tables.filled("# A page\n<!-- faults -->\n", "faults", "")
+    with pytest.raises(sm.SelectError, match="no place <!-- claims -->"):
+        make_tables.filled("# A page\n<!-- claims -->\n", "claims", "")

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 import tiny
 
+from benchmarks import made_results
 from benchmarks.faults import damage, disks, rivals, soak, sweeps, tables
 from benchmarks.faults.__main__ import COUNTS, FAULTS, main
 from benchmarks.faults.damage import DAMAGES
@@ -69,7 +70,7 @@ def test_a_damaged_file_is_refused_with_a_message_and_runs_no_code(
 def test_a_damaged_table_ends_no_report_without_a_message(tmp_path: Path, name: str) -> None:
     rng, tally = random.Random(name), Tally(name)
     for number in range(4):
-        folder = tables.copied(tmp_path / str(number))
+        folder = made_results.make(tmp_path / str(number))
         tables.DAMAGES[name](rng, folder)
         tables.meet(folder, tally)
     assert counts(tally) == [0, 0, 0, 0, 0], tally.notes
@@ -78,7 +79,7 @@ def test_a_damaged_table_ends_no_report_without_a_message(tmp_path: Path, name: 
 def test_whole_tables_become_a_page_and_a_script_in_it_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, tally = tables.copied(tmp_path / "results"), Tally("nothing")
+    folder, tally = made_results.make(tmp_path / "results"), Tally("nothing")
     assert tables.meet(folder, tally)
     assert counts(tally) == [0, 0, 0, 0, 0]
     page = tables.overview.page_of

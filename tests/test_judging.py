@@ -2,9 +2,9 @@
 
 import math
 
-import made_results
 import pytest
 
+from benchmarks import made_results
 from selectmdp.experiments.figures import FIGURES
 from selectmdp.report import rules
 from selectmdp.report.judging import Evidence, compared, measured, reached, share, together

@@ -5,10 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import made_results
 import pytest
 
-from benchmarks import paper_progress
+from benchmarks import made_results, paper_progress
 from selectmdp import runs, tasks
 from selectmdp.experiments import cost, generalization, store, sweeps
 from selectmdp.experiments.jobs import jobs_of
@@ -72,14 +71,14 @@ def test_a_run_of_another_world_or_with_other_settings_is_left_out(copy, column,
     ("change", "told"),
     [
         ({"steps": "8192"}, "1 of 8,192 steps by preset fast"),
-        ({"preset": "paper"}, "1 of 602,112 steps by preset paper"),
+        ({"preset": "paper"}, "1 of 303,104 steps by preset paper"),
     ],
 )
 def test_a_run_of_other_steps_or_preset_than_most_is_left_out(copy, change, told):
     rewritten(copy / "4a-finals.csv", lambda rows: [{**rows[0], **change}, *rows[1:]])
     results = load(copy)
     assert results.problems == [
-        f"4a-finals.csv, N = 5: most rows are of 602,112 steps by preset fast; left out {told}",
+        f"4a-finals.csv, N = 5: most rows are of 303,104 steps by preset fast; left out {told}",
         "figure 4a, N = 5: of 4 seeds isq-i has 3",
     ]
     assert len(results.scores("4a", "isq-i", 20)) == 4
@@ -93,7 +92,7 @@ def test_plays_of_a_policy_of_other_steps_are_left_out(copy):
     results = load(copy)
     assert len(results.played("means", 50, 200)) == 3
     assert results.problems == [
-        "generalization.csv, trained_N = 50: most rows are of 602,112 steps by preset fast; left "
+        "generalization.csv, trained_N = 50: most rows are of 303,104 steps by preset fast; left "
         "out 7 of 8,192 steps by preset fast",
         "generalization: of 4 seeds means trained at 50 has 3",
     ]

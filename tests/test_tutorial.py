@@ -115,11 +115,13 @@ def test_the_numbers_of_the_season_are_those_of_its_run() -> None:
 
 
 def test_the_numbers_of_the_league_are_those_of_its_run() -> None:
-    run = kept("league")
-    ours, best, blind = (38 * run[name]["mean_reward"] for name in ("trained", "greedy", "random"))
+    run, known = kept("league"), kept("league")["references"]
+    told = (run, known["greedy"], known["random"])
+    ours, best, blind = (38 * each["mean_reward"] for each in told)
     said = " ".join(TEXT.split())
     assert f"earn {best:.1f} points a season, random line-ups {blind:.1f}." in said
-    gaps = 38 * np.subtract(*(run[name]["episode_rewards"] for name in ("trained", "greedy")))
-    told = f"earns {ours:.1f}: over 300 seasons on the same seeds "
-    assert told + f"{gaps.mean():.1f} ± {interval95(gaps):.1f} more" in said
+    gaps = 38 * np.subtract(run["episode_rewards"], known["greedy"]["episode_rewards"])
+    earned = f"earns {ours:.1f}: over 300 seasons on the same seeds "
+    assert earned + f"{gaps.mean():.1f} ± {interval95(gaps):.1f} more" in said
     assert gaps.mean() > interval95(gaps)
+    assert f"{run['command']} --out runs/league" in said

@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks import made_results
 from benchmarks.faults import damage, tables
 from benchmarks.faults.lab import Lab, Tally, heard
 from selectmdp import checkpoint, runs, worlds
@@ -64,7 +65,7 @@ def process(whole: Path, place: Path, trials: int, seed: int, told: Connection) 
         meet: Callable[[Path, Tally], object] = reader.meet
         copy: Callable[[Path], Path] = partial(shutil.copytree, whole)
         if name in tables.DAMAGES:
-            meet, copy = tables.meet, tables.copied
+            meet, copy = tables.meet, partial(made_results.make, seeds=1)
         for _ in range(trials):
             here = copy(place / "run")
             each(rng, here)
@@ -87,7 +88,8 @@ def process(whole: Path, place: Path, trials: int, seed: int, told: Connection) 
 def _warm_up(reader: "Reader", whole: Path, place: Path) -> None:
     """What is whole must be read: who refuses everything would never be wrong."""
     tally = Tally("warm-up")
-    read = reader.meet(whole, tally) == READERS and tables.meet(tables.copied(place / "all"), tally)
+    table = made_results.make(place / "all")
+    read = reader.meet(whole, tally) == READERS and tables.meet(table, tally)
     if not read or tally.notes:
         raise SelectError(f"what is whole was refused, or misread: {tally.notes}")
     _clear(place)

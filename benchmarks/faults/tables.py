@@ -6,7 +6,6 @@ told; but nothing may end the report without a message, and nothing in them beco
 
 import os
 import random
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from selectmdp.report import overview
 from selectmdp.report.results import load
 from selectmdp.spec import SelectError
 
-RESULTS = Path(__file__).parents[2] / "results"
 ODD = (
     *("", "nan", "-1", "1e999", "9" * 5000, "0x1", "<script>alert(1)</script>", "</script>"),
     *("\x00", "\x1b[2J", '"', "'", "\u2028", "x" * 200_000, "../../x", "=1+1", "null", "0"),
@@ -52,14 +50,6 @@ DAMAGES: dict[str, Callable[[random.Random, Path], None]] = {
     "table damaged": table_damaged,
     "odd cells": odd_cells,
 }
-
-
-def copied(folder: Path) -> Path:
-    """The tables of our own results, alone: runs may be under way beside them."""
-    folder.mkdir()
-    for path in RESULTS.glob("*.csv"):
-        shutil.copy(path, folder)
-    return folder
 
 
 def meet(folder: Path, tally: Tally) -> bool:

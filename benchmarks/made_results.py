@@ -44,6 +44,7 @@ def make(folder: Path, levels: Levels | None = None, seeds: int = 4) -> Path:
 
 
 def make_figure(folder: Path, figure: Figure, levels: Levels, seeds: int = 4) -> None:
+    """The finals and curves of a figure."""
     finals: list[Row] = []
     curves: list[Row] = []
     for config in figure.configs("standard", "fast"):
@@ -60,6 +61,7 @@ def make_figure(folder: Path, figure: Figure, levels: Levels, seeds: int = 4) ->
 
 
 def final(figure: Figure, config: TrainConfig, size: int, reward: float) -> Row:
+    """What is kept of a run."""
     random, greedy = REFERENCES[figure.name, size]
     told = {
         "run": name_of(config),
@@ -86,6 +88,7 @@ def final(figure: Figure, config: TrainConfig, size: int, reward: float) -> Row:
         "numpy": "2.4.6",
         "python": "3.11.2",
         "machine": "x86_64",
+        "config": store.fingerprint(config),
     }
     return {name: str(told[name]) for name in store.FINALS}
 
@@ -114,6 +117,7 @@ def curve(figure: Figure, config: TrainConfig, size: int, reward: float) -> list
 
 
 def make_generalization(folder: Path, seeds: int = 4) -> None:
+    """What trained policies earn at other N."""
     rows: list[Row] = []
     for figure in GENERALIZATION:
         for config in figure.configs("standard", "fast"):
