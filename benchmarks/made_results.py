@@ -25,9 +25,18 @@ REFERENCES = {
 """Random and greedy, by figure and N."""
 PACE = {"isq-p": 7.0, "isq-u": 6.0, "isq-i": 3.5}
 """How steep a curve rises; others 5."""
-SHARES = {("means", 50, 200): 1.03, ("means", 200, 50): 0.86, ("sums", 50, 200): 0.41}
+AT_HOME = {"pairs": 0.8, "means": 0.75, "sums": 0.6}
+"""What each network earns at N = 50."""
+SHARES = {
+    **{("pairs", 50, 200): 1.03, ("pairs", 200, 50): 0.86},
+    **{("means", 50, 200): 1.01, ("means", 200, 50): 0.9, ("sums", 50, 200): 0.41},
+}
 """What a policy earns elsewhere, of what one earns that was trained there."""
 
+VERSIONS = {
+    **{"selectmdp": "0.1.0", "jax": "0.10.2", "numpy": "2.4.6", "python": "3.11.2"},
+    "machine": "x86_64",
+}
 PAPER = Path(__file__).parent.parent / "benchmarks" / "paper.toml"
 
 Levels = Mapping[tuple[str, int, str], float]
@@ -72,7 +81,7 @@ def final(figure: Figure, config: TrainConfig, size: int, reward: float) -> Row:
         "K": config.options["num_select"],
         "C": 1 if figure.name == "4a" else 5,
         **{name: getattr(config, name) for name in ("algorithm", "preset", "seed", "steps")},
-        "settings": "",
+        "settings": store.told_settings(config.settings),
         "mean_reward": f"{reward:.5f}",
         "ci95": "0.00400",
         "unit": "area" if config.task == "circle" else "caught",
@@ -83,18 +92,14 @@ def final(figure: Figure, config: TrainConfig, size: int, reward: float) -> Row:
         "seconds": 290.5 + config.seed,
         "cores": 1,
         "megabytes": 612,
-        "selectmdp": "0.1.0",
-        "jax": "0.10.2",
-        "numpy": "2.4.6",
-        "python": "3.11.2",
-        "machine": "x86_64",
+        **VERSIONS,
         "config": store.fingerprint(config),
     }
     return {name: str(told[name]) for name in store.FINALS}
 
 
 def curve(figure: Figure, config: TrainConfig, size: int, reward: float) -> list[Row]:
-    """From random to the final reward, in 20 steps that wobble."""
+    """From random to the final reward, in 20 steps that wobble; with sums it falls on the way."""
     random, _ = REFERENCES[figure.name, size]
     pace = PACE.get(config.algorithm, 5.0)
     rows = []
@@ -102,6 +107,7 @@ def curve(figure: Figure, config: TrainConfig, size: int, reward: float) -> list
         part = number / 20
         rise = (1 - math.exp(-pace * part)) / (1 - math.exp(-pace))
         wobble = 0.02 * reward * part * (1 - part) * math.sin(9 * part + 2 * config.seed)
+        fall = 0.4 * reward if config.settings.get("sums") and number == 14 else 0.0
         told = {
             "run": name_of(config),
             "algorithm": config.algorithm,
@@ -109,7 +115,7 @@ def curve(figure: Figure, config: TrainConfig, size: int, reward: float) -> list
             "seed": config.seed,
             "step": config.steps * number // 20,
             "seconds": f"{1.5 + 289 * part:.1f}",
-            "reward": f"{random + (reward - random) * rise + wobble:.5f}",
+            "reward": f"{random + (reward - random) * rise + wobble - fall:.5f}",
             "ci95": "0.00400",
         }
         rows.append({name: str(told[name]) for name in store.CURVES})
@@ -117,13 +123,15 @@ def curve(figure: Figure, config: TrainConfig, size: int, reward: float) -> list
 
 
 def make_generalization(folder: Path, seeds: int = 4) -> None:
-    """What trained policies earn at other N."""
+    """What trained policies earn at other N, and how those were trained that are in no figure."""
     rows: list[Row] = []
+    finals: list[Row] = []
+    curves: list[Row] = []
     for figure in GENERALIZATION:
         for config in figure.configs("standard", "fast"):
             if config.seed >= seeds:
                 continue
-            network = "sums" if config.settings else "means"
+            network = generalization.network(config)
             trained = int(config.options["num_items"])
             for played, episodes, _ in generalization.plays("standard", 20):
                 told = {
@@ -136,9 +144,16 @@ def make_generalization(folder: Path, seeds: int = 4) -> None:
                     "episode_steps": 2500,
                     "mean_reward": f"{_played(network, trained, played, config.seed):.5f}",
                     "ci95": "0.00400",
+                    "config": store.fingerprint(config),
                 }
                 rows.append({name: str(told[name]) for name in generalization.COLUMNS})
+            if config.settings:
+                reward = _played(network, trained, trained, config.seed)
+                finals.append(final(figure, config, trained, reward))
+                curves += curve(figure, config, trained, reward)
     store.write(folder / "generalization.csv", generalization.COLUMNS, rows)
+    store.write(folder / "generalization-finals.csv", store.FINALS, finals)
+    store.write(folder / "generalization-curves.csv", store.CURVES, curves)
 
 
 def make_paper(folder: Path) -> None:
@@ -161,14 +176,14 @@ def make_cost(folder: Path) -> None:
     for preset, unit in (("fast", 16000.0), ("paper", 220.0)):
         for items, picks in cost.sizes():
             speed = unit / (items / 25) ** 0.9 / picks * 6
-            told = preset, "isq-i", items, picks, f"{speed:.1f}", 2, 5.0
+            told = (preset, "isq-i", items, picks, f"{speed:.1f}", 2, 5.0, *VERSIONS.values())
             rows.append(dict(zip(cost.COLUMNS, map(str, told), strict=True)))
     store.write(folder / "cost.csv", cost.COLUMNS, rows)
 
 
 def _played(network: str, trained: int, played: int, seed: int) -> float:
-    at_home = (0.8 if network == "means" else 0.6) + 0.04 * math.log(played / 50, 4)
-    fall = 0.06 if network == "means" else 0.35
+    at_home = AT_HOME[network] + 0.04 * math.log(played / 50, 4)
+    fall = 0.35 if network == "sums" else 0.06
     away = 1 - min(fall * abs(math.log(played / trained, 4)), 0.95)
     share = SHARES.get((network, trained, played), away)
     return at_home * share + OFFSETS[seed] * SPREAD

@@ -108,8 +108,8 @@ def test_every_figure_is_there_and_the_console_is_silent(browser, page):
         assert count(driver, f"{figure} polygon.band") == curves.get(name, 8)
         assert count(driver, f"{figure} [data-published] line") == curves.get(name, 8)
     assert count(driver, "#figure-4a .chart") == 4  # over N, and the curves of three N
-    assert count(driver, "#generalization .heat-map td") == 8
-    assert count(driver, "#generalization polyline") == 4
+    assert count(driver, "#generalization .heat-map td") == 12
+    assert count(driver, "#generalization polyline") == 6
     assert count(driver, "#cost polyline") == 4  # two presets over N and over K
     assert count(driver, "#parameters polyline") == 6
     assert driver.execute_script("return performance.getEntriesByType('resource').length") == 0
@@ -118,8 +118,8 @@ def test_every_figure_is_there_and_the_console_is_silent(browser, page):
 
 def test_every_claim_has_its_verdict_in_words_and_its_evidence(browser, page):
     driver = browser(page)
-    assert count(driver, "tr.claim") == 16
-    assert text(driver, "#verdicts").split("\n") == ["15", "holds", "1", "holds in part"]
+    assert count(driver, "tr.claim") == 17
+    assert text(driver, "#verdicts").split("\n") == ["16", "holds", "1", "holds in part"]
     assert text(driver, "#claim-isq-u .verdict") == "holds in part"
     assert count(driver, "#claim-isq-u + tr .evidence tbody tr") == 20
     assert not driver.find_element(By.CSS_SELECTOR, "#claim-isq-u + tr .evidence").is_displayed()
@@ -212,7 +212,9 @@ def test_a_figure_says_what_its_numbers_are_of(browser, page):
     )
     heads = each(driver, "#figure-4b .pair thead th", "textContent")
     assert heads == ["", "mean ± 95 % (t)", "published", "IQM [95 %, bootstrap]"]
-    assert "a run has 303,104 steps (published: 5,000,000 to 10,000,000)" in text(driver, "#facts")
+    assert "a run has 303,104 to 602,112 steps (published: 5,000,000 to 10,000,000)" in text(
+        driver, "#facts"
+    )
 
 
 def test_every_run_tells_its_world_and_settings(browser, page):
@@ -224,15 +226,16 @@ def test_every_run_tells_its_world_and_settings(browser, page):
     ]
 
 
-def test_means_and_sums_are_of_the_items_not_selected(browser, page):
+def test_every_network_has_its_heat_map_and_the_runs_that_are_in_no_figure(browser, page):
     driver = browser(page)
     told = text(driver, "#generalization")
     assert each(driver, "#generalization caption", "textContent") == [
-        "means of the items not selected",
-        "sums of the items not selected",
+        "pairs: the fast preset’s network",
+        "means: the paper’s network",
+        "sums: the paper’s network with sums",
     ]
-    assert "what comes from picks and from context is a sum in both" in told
-    assert "paper" not in told.split("Do it again")[0]
+    assert "The published shares are of the second." in told
+    assert "Every run that is in no figure (16)" in told
 
 
 def test_a_reward_without_a_share_is_shown_and_what_was_not_measured_is_told(browser, halved):

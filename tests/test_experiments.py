@@ -102,14 +102,35 @@ def test_no_two_runs_of_all_figures_have_one_name_unless_they_are_the_same_run()
     by_name: dict[str, TrainConfig] = {}
     for config in every:
         assert by_name.setdefault(name_of(config), config) == config
-    assert len(by_name) == 36 + 32 + 32 + 3 * 28 + 8  # means are those of 4b and 4c
+    assert len(by_name) == 36 + 32 + 32 + 3 * 28 + 16  # those of pairs are in 4b and 4c
+
+
+def test_the_papers_preset_generalizes_with_the_network_that_it_has() -> None:
+    told = {
+        preset: [
+            (generalization.network(config), store.told_settings(config.settings))
+            for config in GENERALIZATION[0].configs("smoke", preset)
+        ]
+        for preset in ("fast", "paper")
+    }
+    paper = "pairs=False;channels=48"
+    assert told["fast"] == [("pairs", ""), ("means", paper), ("sums", f"{paper};sums=True")]
+    assert told["paper"] == [("means", ""), ("sums", "sums=True")]
 
 
 def test_runs_wanted_by_a_figure_and_by_generalization_are_made_once() -> None:
     wanted = tasks_of(("4b", "generalization"), "smoke", "fast")
-    both = [task for task in wanted if task.stores and task.generalizes]
-    assert [task.job.name for task in both] == ["circle-N50-K6-isq-p-seed0"]
-    assert len(wanted) == 8 + 3
+    assert len(wanted) == 8 + 5
+    stores = {task.job.name: task.stores for task in wanted if task.generalizes}
+    assert stores == {
+        f"circle-N{size}-K6-isq-p-{change}seed0": (store,)
+        for size, figure in ((50, "4b"), (200, "4c"))
+        for change, store in (
+            ("", figure),  # kept there though 4c was not asked for: one copy of a run
+            ("pairs=False-channels=48-", "generalization"),
+            ("pairs=False-channels=48-sums=True-", "generalization"),
+        )
+    }
 
 
 def test_a_run_is_named_after_what_it_is_and_typed_as_a_person_would() -> None:
@@ -269,15 +290,17 @@ def test_plays_count_when_all_of_them_are_kept(tmp_path: Path) -> None:
     config = GENERALIZATION[0].configs("smoke", "fast")[0]
     job, rows = Job(name_of(config), config), []
     for played, _, steps in generalization.plays("smoke", 2):
-        told = (job.name, "means", 50, played, 0, config.steps, "fast", 2, steps, 0.1, 0.01)
+        told = (job.name, "pairs", 50, played, 0, config.steps, "fast", 2, steps, 0.1, 0.01)
+        told += (store.fingerprint(config),)
         rows.append(dict(zip(generalization.COLUMNS, map(str, told), strict=True)))
     path = tmp_path / "generalization.csv"
     store.write(path, generalization.COLUMNS, rows[:-1])
     assert not generalization.is_played(tmp_path, job, "smoke")
     store.write(path, generalization.COLUMNS, rows)
     assert generalization.is_played(tmp_path, job, "smoke")
-    with pytest.raises(SelectError, match="another --out"):
-        generalization.is_played(tmp_path, Job(job.name, replace(config, steps=81920)), "smoke")
+    for other in (replace(config, steps=81920), replace(config, settings={"epochs": 7})):
+        with pytest.raises(SelectError, match=r"holds .* 8192 steps by preset fast.*another --out"):
+            generalization.is_played(tmp_path, Job(job.name, other), "smoke")
 
 
 def test_cost_is_measured_over_items_and_over_picks_each_size_once(
@@ -296,6 +319,11 @@ def test_cost_is_measured_over_items_and_over_picks_each_size_once(
     assert asked == cost.sizes()
     rows = store.read(tmp_path / "cost.csv", cost.COLUMNS)
     assert rows[1]["steps_per_second"] == "3.3"
+    assert rows[1]["python"][:2] == "3."
+    with pytest.raises(SelectError, match=r"for 0\.5 seconds, asked for are 5\.0.*another --out"):
+        cost.measure(tmp_path, "standard", "fast", lambda done, total: None)
+    cost.measure(tmp_path, "standard", "paper", lambda done, total: None)
+    assert len(store.read(tmp_path / "cost.csv", cost.COLUMNS)) == 22
 
 
 SWEEP = """

@@ -78,7 +78,7 @@ def test_a_curve_goes_from_random_to_the_end_with_an_interval_at_each_step(shown
     curve = series(shown, "5b", "isq-p")["curve"]
     assert len(curve) == 21
     assert curve[0] == pytest.approx([0, 0.025, 0.114, 0.114, 0.114])  # step, minutes, mean, ends
-    assert curve[-1] == pytest.approx([303_104, 290.5 / 60, 0.75, 0.75 - HALF, 0.75 + HALF])
+    assert curve[-1] == pytest.approx([602_112, 290.5 / 60, 0.75, 0.75 - HALF, 0.75 + HALF])
     assert all(low < mean < high for _, _, mean, low, high in curve[1:])
 
 
@@ -112,15 +112,19 @@ def test_figure_4a_has_three_worlds_of_three_algorithms(shown):
 
 
 def test_the_generalization_matrix_is_relative_to_training_there(shown):
-    means, sums = shown["generalization"]["matrices"]
-    told = {(cell["trained"], cell["played"]): cell for cell in means["cells"]}
+    pairs, means, sums = shown["generalization"]["matrices"]
+    told = {(cell["trained"], cell["played"]): cell for cell in pairs["cells"]}
     assert told[50, 50]["share"][0] == 1.0
     assert told[50, 200]["share"][0] == pytest.approx(1.03, abs=1e-4)
     assert (told[50, 200]["published"], told[200, 50]["published"]) == (1.03, 0.86)
     assert told[50, 200]["reward"][0] == pytest.approx(0.8652)  # 1.03 · 0.84
     assert sums["cells"][1]["share"][0] == pytest.approx(0.41, abs=1e-4)
     sweep = shown["generalization"]["sweep"]
-    assert [line["network"] for line in sweep] == ["means", "means", "sums", "sums"]
+    assert means["cells"][1]["share"][0] == pytest.approx(1.01, abs=1e-4)
+    assert [cell["published"] for cell in means["cells"]] == [None, 1.03, 0.86, None]
+    assert [line["network"] for line in sweep] == [
+        *("pairs", "pairs", "means", "means", "sums", "sums")
+    ]
     assert [point[0] for point in sweep[0]["points"]] == [10, 20, 50, 100, 200, 500, 1000]
 
 
@@ -194,7 +198,7 @@ def test_results_above_the_published_reach_its_verdicts(folder):
     told = verdicts(results)
     assert told.pop("isq-u") == "holds in part"  # below RSQ in 5c, as published
     assert set(told.values()) == {"holds"}
-    assert len(told) == 15
+    assert len(told) == 16
     assert ours(results)["isq-u"].startswith("19 of 20 (1 contrary); worst -0.160")
     assert ours(results)["isq-u"].endswith("(5c: isq-u over rsq)")
     assert ours(results)["down"].startswith("0.860 [0.855")
@@ -232,13 +236,34 @@ def test_an_advantage_within_the_noise_does_not_hold(tmp_path):
     assert claim["ours"].startswith("0 of 2 (1 undecided, 1 not judged); worst 0.001")
 
 
+def test_a_policy_is_judged_by_the_presets_network_with_the_papers_beside_it(folder):
+    (up,) = (each for each in overview.claims_of(load(folder)) if each["name"] == "up")
+    assert up["ours"].startswith("1.030 [1.02")
+    assert "; the paper's network 1.010 [1.00" in up["ours"]
+    assert [each["what"] for each in up["evidence"]] == [
+        f"{network}: 50 → 200 relative to 200 → 200" for network in ("pairs", "means")
+    ]
+
+
+def test_training_is_stable_where_the_curve_falls_less(folder, copy):
+    results = load(folder)
+    assert results.falls("sums", 50) == pytest.approx([0.39] * 4, abs=0.02)
+    assert max(results.falls("means", 50)) < 0.01
+    (claim,) = (each for each in overview.claims_of(results) if each["name"] == "stable")
+    assert claim["ours"].startswith("2 of 2; worst 0.396")
+    (copy / "generalization-curves.csv").unlink()
+    lost = load(copy)
+    assert lost.problems == ["generalization: no curve of 16 of 16 runs"]
+    assert verdicts(lost)["stable"] == "not judged"
+
+
 def test_what_was_not_run_is_not_judged_and_part_of_it_is_not_the_whole(folder, copy):
     (copy / "4c-finals.csv").unlink()
     (copy / "generalization.csv").unlink()
     (copy / "cost.csv").unlink()
     told = verdicts(load(copy))
     assert told["commands"] == "holds in part"  # 4b holds, 4c is not there
-    for name in ("up", "down", "means", "cost-picks", "cost-items", "day"):
+    for name in ("up", "down", "stable", "means", "cost-picks", "cost-items", "day"):
         assert told[name] == "not judged"
 
 
@@ -289,7 +314,10 @@ def test_a_file_of_another_version_is_told_and_the_rest_is_shown(copy):
     path.write_text(path.read_text().replace("mean_reward", "reward_mean", 1))
     results = load(copy)
     assert "4b-finals.csv is of another version or not ours" in results.problems[0]
-    assert results.problems[1:] == ["figure 4b: no runs"]
+    assert results.problems[1:] == [
+        "figure 4b: no runs",
+        "generalization: the training of circle-N50-K6-isq-p-seed0 is not kept, and 3 more like it",
+    ]
     assert len(results.finals["4c"]) == 32
     figure = figure_of(results, FIGURES["4b"])
     assert figure["runs"] == []

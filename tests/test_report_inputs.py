@@ -90,11 +90,11 @@ def test_plays_of_a_policy_of_other_steps_are_left_out(copy):
 
     rewritten(copy / "generalization.csv", short)
     results = load(copy)
-    assert len(results.played("means", 50, 200)) == 3
+    assert len(results.played("pairs", 50, 200)) == 3
     assert results.problems == [
         "generalization.csv, trained_N = 50: most rows are of 303,104 steps by preset fast; left "
         "out 7 of 8,192 steps by preset fast",
-        "generalization: of 4 seeds means trained at 50 has 3",
+        "generalization: of 4 seeds pairs trained at 50 has 3",
     ]
 
 
@@ -145,6 +145,28 @@ def test_a_policy_that_was_not_played_everywhere_is_told(copy):
     rewritten(copy / "generalization.csv", lambda rows: rows[:-2])
     assert load(copy).problems == [
         "generalization: sums trained at 200, seed 3, was not played at N = 500, 1000"
+    ]
+
+
+def test_a_run_that_generalizes_is_listed_once_and_one_of_other_settings_is_left_out(copy):
+    told = shown(copy)
+    listed = [run["run"] for each in told["figures"] for run in each["runs"]]
+    runs = told["generalization"]["runs"]
+    assert len(runs) == 16
+    assert not {run["run"] for run in runs} & set(listed)
+    assert runs[0]["command"].endswith(
+        "--set pairs=false --set channels=48 --out "
+        "runs/circle-N50-K6-isq-p-pairs=False-channels=48-seed0"
+    )
+    assert (told["facts"]["runs"], len(listed)) == (200, 184)
+    rewritten(
+        copy / "generalization-finals.csv", lambda rows: [{**rows[0], "settings": ""}, *rows[1:]]
+    )
+    assert load(copy).problems == [
+        "generalization-finals.csv: circle-N50-K6-isq-p-pairs=False-channels=48-seed0 is isq-p on "
+        "circle with N = 50, which is not of this figure; left out, since that cannot be",
+        "generalization: the training of circle-N50-K6-isq-p-pairs=False-channels=48-seed0 is not "
+        "kept",
     ]
 
 
@@ -249,7 +271,7 @@ def test_plays_of_the_smallest_budget_are_shown(tmp_path):
     )
     told = shown(tmp_path)["generalization"]
     assert [cell["share"][0] for cell in told["matrices"][0]["cells"]][0::3] == [1.0, 1.0]
-    assert [len(line["points"]) for line in told["sweep"]] == [7, 7, 7, 7]
+    assert [len(line["points"]) for line in told["sweep"]] == [7] * 6
 
 
 @pytest.fixture

@@ -49,8 +49,8 @@ def test_every_figure_at_its_smallest_and_a_kill_in_the_middle(tmp_path: Path) -
     assert {name: after[name] for name in before} == before  # their seconds too: not run again
     wanted = {name: len(figure.configs("smoke", "fast")) for name, figure in FIGURES.items()}
     assert wanted == {"4a": 9, "4b": 8, "4c": 8, "5a": 7, "5b": 7, "5c": 7}
-    assert len(after) == sum(wanted.values())
+    assert len(after) == sum(wanted.values()) + 4  # two N, the paper's network with two settings
     with (out / "generalization.csv").open() as file:
-        assert len(list(csv.DictReader(file))) == 4 * 4  # two N, means and sums; four plays each
+        assert len(list(csv.DictReader(file))) == 6 * 4  # two N, three networks; four plays each
     with (out / "cost.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 11

@@ -11,14 +11,18 @@ from pathlib import Path
 import jax
 
 from selectmdp import runs, worlds
-from selectmdp.config import TrainConfig
+from selectmdp.config import TrainConfig, versions
 from selectmdp.experiments import store
 from selectmdp.machine import cores
+from selectmdp.spec import SelectError
 
 ITEMS = (25, 50, 100, 200, 400, 800)
 PICKS = (1, 2, 4, 6, 8, 12)
 ALGORITHM = "isq-i"
-COLUMNS = ("preset", "algorithm", "N", "K", "steps_per_second", "cores", "seconds")
+COLUMNS = (
+    *("preset", "algorithm", "N", "K", "steps_per_second", "cores", "seconds"),
+    *("selectmdp", "jax", "numpy", "python", "machine"),
+)
 SECONDS = {"smoke": 0.5, "standard": 5.0, "full": 20.0}
 
 
@@ -28,17 +32,28 @@ def sizes() -> list[tuple[int, int]]:
 
 
 def measure(folder: Path, budget: str, preset: str, progress: Callable[[int, int], None]) -> None:
-    """Add the sizes that are missing to `cost.csv`."""
+    """Add the sizes that are missing to `cost.csv`; one measured for another time is refused."""
     path = folder / "cost.csv"
     rows = store.read(path, COLUMNS)
-    done = {(row["preset"], row["N"], row["K"]) for row in rows}
+    mine = [row for row in rows if row["preset"] == preset]
+    other = next((row for row in mine if row["seconds"] != str(SECONDS[budget])), None)
+    if other is not None:
+        raise SelectError(
+            f"{path} holds N = {other['N']}, K = {other['K']} measured for {other['seconds']} "
+            f"seconds, asked for are {SECONDS[budget]}: choose another --out for another budget"
+        )
+    done = {(row["N"], row["K"]) for row in mine}
     for number, (items, picks) in enumerate(sizes()):
         progress(number, len(sizes()))
-        if (preset, str(items), str(picks)) in done:
+        if (str(items), str(picks)) in done:
             continue
         speed = steps_per_second(items, picks, preset, SECONDS[budget])
-        told = preset, ALGORITHM, items, picks, f"{speed:.1f}", cores(), SECONDS[budget]
-        rows.append(dict(zip(COLUMNS, map(str, told), strict=True)))
+        told = {
+            **{"preset": preset, "algorithm": ALGORITHM, "N": items, "K": picks},
+            **{"steps_per_second": f"{speed:.1f}", "cores": cores(), "seconds": SECONDS[budget]},
+            **versions(),
+        }
+        rows.append({name: str(told[name]) for name in COLUMNS})
         store.write(path, COLUMNS, rows)
 
 

@@ -1,4 +1,6 @@
-"""Trained at one N, played at others (paper §5.3): ISQ-P, with means and with sums in the network.
+"""Trained at one N, played at others (paper §5.3): ISQ-P with three networks.
+
+They are the fast preset's own, of pairs, and the paper's with means and with sums over its sets.
 
 Episodes are whole everywhere: large worlds begin with a stock of large circles, so that what a few
 steps earn says little. At N = 50 and N = 200 as many are played as after training, at others fewer.
@@ -10,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from selectmdp.config import TrainConfig
 from selectmdp.experiments import store
 from selectmdp.experiments.jobs import Job
 from selectmdp.spec import SelectError
@@ -20,8 +23,9 @@ FEW, SHORT = 4, 50
 """Episodes at other N, and steps of an episode in the smallest budget."""
 COLUMNS = (
     *("run", "network", "trained_N", "played_N", "seed", "steps", "preset", "episodes"),
-    *("episode_steps", "mean_reward", "ci95"),
+    *("episode_steps", "mean_reward", "ci95", "config"),
 )
+NETWORKS = ("pairs", "means", "sums")
 
 
 class Play(NamedTuple):
@@ -40,14 +44,21 @@ def plays(budget: str, episodes: int) -> list[Play]:
     return [Play(played, episodes) for played in PAIRS] + [Play(each, FEW) for each in OTHERS]
 
 
+def network(config: TrainConfig) -> str:
+    """Which of the three a policy has; the paper's preset has none of pairs."""
+    settings = config.full_settings
+    return "pairs" if getattr(settings, "pairs", False) else "sums" if settings.sums else "means"
+
+
 def is_played(folder: Path, job: Job, budget: str) -> bool:
-    """Whether all plays of a trained policy are kept."""
-    rows = store.read(folder / "generalization.csv", COLUMNS)
-    kept = [row for row in rows if row["run"] == job.name]
-    if kept and kept[0]["steps"] != str(job.config.steps):
+    """Whether all plays of a trained policy are kept; those of another config are refused."""
+    path = folder / "generalization.csv"
+    kept = [row for row in store.read(path, COLUMNS) if row["run"] == job.name]
+    if any(row["config"] != store.fingerprint(job.config) for row in kept):
         raise SelectError(
-            f"{folder / 'generalization.csv'} holds {job.name} of {kept[0]['steps']} steps: choose "
-            "another --out for another budget"
+            f"{path} holds {job.name} of {kept[0]['steps']} steps by preset {kept[0]['preset']}, "
+            f"asked for is {job.config.steps} by {job.config.preset}, or another default of it: "
+            "choose another --out, or delete its rows"
         )
     return len(kept) == len(plays(budget, job.config.episodes))
 
@@ -67,7 +78,7 @@ def play(folder: Path, job: Job, run: Path, budget: str) -> None:
         told = json.loads(ended.stdout)
         row = {
             "run": job.name,
-            "network": "sums" if job.config.settings.get("sums") else "means",
+            "network": network(job.config),
             "trained_N": job.config.options["num_items"],
             "played_N": played.num_items,
             "seed": job.config.seed,
@@ -76,6 +87,7 @@ def play(folder: Path, job: Job, run: Path, budget: str) -> None:
             "episode_steps": told["steps"],
             "mean_reward": f"{told['mean_reward']:.5f}",
             "ci95": f"{told['ci95']:.5f}",
+            "config": store.fingerprint(job.config),
         }
         rows.append({name: str(row[name]) for name in COLUMNS})
     path = folder / "generalization.csv"

@@ -118,7 +118,10 @@ def _carried_out(
 
 
 def tasks_of(names: Sequence[str], budget: Budget, preset: str) -> list[Task]:
-    """Every run once, with all that wants it; seed after seed, so that all figures fill evenly."""
+    """Every run once, with all that wants it; seed after seed, so that all figures fill evenly.
+
+    A run that generalizes is kept with its figure, and those that are in none by themselves.
+    """
     wanted: dict[str, Task] = {}
     for name in names:
         if name in FIGURES:
@@ -127,8 +130,8 @@ def tasks_of(names: Sequence[str], budget: Budget, preset: str) -> list[Task]:
     if "generalization" in names:
         for figure in GENERALIZATION:
             for job in jobs_of(figure.configs(budget, preset)):
-                stores = wanted[job.name].stores if job.name in wanted else ()
-                wanted[job.name] = Task(job, stores, True)
+                store = "generalization" if job.config.settings else figure.name
+                wanted[job.name] = Task(job, (store,), True)
     return sorted(wanted.values(), key=lambda task: task.job.config.seed)
 
 

@@ -42,7 +42,7 @@ def figure_of(results: Results, figure: Figure) -> dict[str, Any]:
         "preset": preset,
         "command": reproduce_command(results, figure.name, budget, preset),
         "worlds": [_world(results, figure, size) for size in dict.fromkeys(sizes)],
-        "runs": [_run(row, known) for row in finals],
+        "runs": [run_of(row, known) for row in finals],
     }
 
 
@@ -134,7 +134,8 @@ def _interval(estimate: statistics.Estimate, *scores: Sequence[float]) -> Triple
     return [estimate.value, None, None] if few else list(estimate)
 
 
-def _run(row: Row, known: Known) -> dict[str, Any]:
+def run_of(row: Row, known: Known) -> dict[str, Any]:
+    """All that the page shows of a run, with the command that makes it."""
     found = known.get((row["run"], row["preset"], row["steps"]))
     software = [f"{name} {row[name]}" for name in ("selectmdp", "jax", "numpy", "python")]
     return {

@@ -27,6 +27,11 @@ def of_figure(figure: Figure, finals: Sequence[Row], curves: Sequence[Row]) -> l
         sentences += _of_seeds(
             here, "algorithm", {each: counts[each] for each in figure.algorithms}
         )
+    return sentences + _of_curves(place, finals, curves)
+
+
+def _of_curves(place: str, finals: Sequence[Row], curves: Sequence[Row]) -> list[str]:
+    sentences = []
     drawn = {row["run"] for row in curves}
     bare = [row["run"] for row in finals if row["run"] not in drawn]
     if bare:
@@ -74,6 +79,17 @@ def of_generalization(rows: Sequence[Row]) -> list[str]:
         *_of_seeds("generalization", "network", names),
         *([f"generalization: {first(unplayed)}"] if unplayed else []),
     ]
+
+
+def of_networks(
+    plays: Sequence[Row], finals: Iterable[Row], own: Sequence[Row], curves: Sequence[Row]
+) -> list[str]:
+    """Policies that were played though their training is not kept, and curves of `own` finals."""
+    kept = {row["run"] for row in finals}
+    every = dict.fromkeys(row["run"] for row in plays)
+    lost = [f"the training of {run} is not kept" for run in every if run not in kept]
+    told = [f"generalization: {first(lost)}"] if lost else []
+    return told + _of_curves("generalization", own, curves)
 
 
 def of_cost(rows: Sequence[Row]) -> list[str]:

@@ -5,28 +5,41 @@ from itertools import pairwise
 from typing import Any
 
 from selectmdp.experiments.cost import ITEMS, PICKS
+from selectmdp.experiments.figures import GENERALIZATION
 from selectmdp.experiments.generalization import PAIRS
 from selectmdp.experiments.store import Row
 from selectmdp.report import statistics
-from selectmdp.report.drawn import Triple, student
+from selectmdp.report.drawn import Triple, known_runs, run_of, student
 from selectmdp.report.results import Results, published
 from selectmdp.report.rules import DAY, PAPERS_DAY
 
 GROWTH = {"vanilla": "O(N²K)", "isq-i": "O(K)", "isq-u": "O(1)"}
-NETWORKS = ("means", "sums")
+NETWORKS = {
+    "pairs": "pairs: the fast preset’s network",
+    "means": "means: the paper’s network",
+    "sums": "sums: the paper’s network with sums",
+}
 LINES = (("N", "K", 6), ("K", "N", 50))
 """Which size varies, which is fixed, and at what."""
 
 
 def generalization_of(results: Results) -> dict[str, Any]:
-    """Every pair of trained and played N with means and with sums, and the sweep over N."""
+    """Every pair of trained and played N with each network, the sweep over N, and the runs."""
     pairs = [(trained, played) for trained in PAIRS for played in PAIRS]
+    played = {row["network"] for row in results.generalization}
+    networks = [name for name in NETWORKS if name in played or not played]
+    known = known_runs(*GENERALIZATION)
     return {
         "matrices": [
-            {"network": network, "cells": [_cell(results, network, *pair) for pair in pairs]}
-            for network in NETWORKS
+            {
+                "network": network,
+                "title": NETWORKS[network],
+                "cells": [_cell(results, network, *pair) for pair in pairs],
+            }
+            for network in networks
         ],
-        "sweep": [_sweep(results, network, n) for network in NETWORKS for n in PAIRS],
+        "sweep": [_sweep(results, network, n) for network in networks for n in PAIRS],
+        "runs": [run_of(row, known) for row in results.finals["generalization"]],
     }
 
 
@@ -101,7 +114,7 @@ def _cell(results: Results, network: str, trained: int, played: int) -> dict[str
         "played": played,
         "reward": student(ours) if ours else None,
         "share": part,
-        "published": published().get(pair) if network == "means" else None,
+        "published": published().get(pair) if network != "sums" else None,
     }
 
 

@@ -120,7 +120,7 @@ def _facts(results: Results) -> dict[str, Any]:
         "hours": sum(float(row["seconds"] or 0) for row in rows) / 3600,
         "steps": sorted({int(row["steps"]) for row in rows}),
         "published_steps": sorted(
-            {FIGURES[name].full for name, each in results.finals.items() if each}
+            {figure.full for name, figure in FIGURES.items() if results.finals[name]}
         ),
         **{
             name: sorted({row[name] for row in rows})

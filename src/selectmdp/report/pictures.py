@@ -30,8 +30,10 @@ COLORS = {
 }
 """As on the page."""
 LINES = {
-    ("means", 50): ("#6b2d8c", "o"),
-    ("means", 200): ("#0072b2", "s"),
+    ("pairs", 50): ("#6b2d8c", "o"),
+    ("pairs", 200): ("#0072b2", "s"),
+    ("means", 50): ("#00936b", "D"),
+    ("means", 200): ("#3c9fdb", "X"),
     ("sums", 50): ("#d55e00", "^"),
     ("sums", 200): ("#c98a00", "v"),
 }
@@ -86,10 +88,10 @@ def _save_curves(path: Path, figure: dict[str, Any]) -> None:
 
 
 def _save_generalization(path: Path, told: dict[str, Any]) -> None:
-    """Every pair as a heat map, with means and with sums, and the sweep over N."""
+    """Every pair as a heat map with each network, and the sweep over N."""
     picture, canvas = _picture()
     for place, matrix in enumerate(told["matrices"]):
-        _heat_map(picture.add_axes((0.1, 0.49 - 0.40 * place, 0.22, 0.31)), matrix)
+        _heat_map(picture.add_axes((0.1, 0.6 - 0.265 * place, 0.22, 0.195)), matrix)
     axes = picture.add_axes((0.41, BOTTOM, 0.41, TOP - BOTTOM - 0.03))
     points = [
         (size, mean, _half(low, high))
@@ -129,11 +131,11 @@ def _heat_map(axes: Axes, matrix: dict[str, Any]) -> None:
         axes.text(column, row, _earned(cell), ha="center", va="center", color=INK, weight="bold")
         if cell["published"]:
             paper = f"paper {100 * cell['published']:.0f} %"
-            axes.text(column, row + 0.3, paper, ha="center", va="center", color=INK, fontsize=8)
+            axes.text(column, row + 0.34, paper, ha="center", va="center", color=INK, fontsize=8)
     axes.set_xticks(range(len(sizes)), [f"plays {size}" for size in sizes])
     axes.set_yticks(range(len(sizes)), [str(size) for size in sizes])
     axes.set_ylabel("trained at", color=FAINT, fontsize=9)
-    axes.set_title(matrix["network"], loc="left", fontsize=9.5, color=INK)
+    axes.set_title(matrix["title"], loc="left", fontsize=9.5, color=INK)
     axes.tick_params(length=0, labelsize=9, labelcolor=FAINT)
     for spine in axes.spines.values():
         spine.set_visible(False)

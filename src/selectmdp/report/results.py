@@ -24,7 +24,7 @@ class Results:
 
     folder: Path
     finals: dict[str, list[Row]] = field(default_factory=dict)
-    """By figure."""
+    """By figure; those of `generalization` are in no other."""
     curves: dict[str, list[Row]] = field(default_factory=dict)
     """Of runs that stand among the finals."""
     cut: dict[str, list[str]] = field(default_factory=dict)
@@ -57,6 +57,20 @@ class Results:
             if row["run"] == run
         ]
         return sorted(points)
+
+    def falls(self, network: str, trained: int) -> list[float]:
+        """How far each seed's curve, if it is whole, fell at most, as a share of its highest."""
+        found = []
+        for row in self.generalization:
+            home = row["network"], int(row["trained_N"]), int(row["played_N"])
+            if home != (network, trained, trained):
+                continue
+            for figure in self.curves:
+                rewards = [reward for _, _, reward in self.curve(figure, row["run"])]
+                if rewards and max(rewards) > 0 and row["run"] not in self.cut.get(figure, []):
+                    gaps = [max(rewards[: place + 1]) - each for place, each in enumerate(rewards)]
+                    found.append(max(gaps) / max(rewards))
+        return found
 
     def early(self, figure: str, algorithm: str, share: float = 1 / 3) -> list[float]:
         """The mean of each seed's curve, if it is whole, over the first share of its training."""
@@ -91,17 +105,23 @@ def load(folder: Path) -> Results:
     def read(name: str, columns: tuple[str, ...]) -> list[Row]:
         return rows.read(folder / name, columns, problems)
 
-    for name, figure in FIGURES.items():
-        place = f"{name}-finals.csv"
-        finals = rows.of_figure(name, place, read(place, store.FINALS), problems)
+    def keep(name: str, finals: list[Row]) -> None:
         done = {row["run"] for row in finals}
         curves = [row for row in read(f"{name}-curves.csv", store.CURVES) if row["run"] in done]
         results.finals[name], results.curves[name] = finals, curves
         results.cut[name] = gaps.cut_curves(finals, curves)
-        problems.extend(gaps.of_figure(figure, finals, curves))
+
+    for name, figure in FIGURES.items():
+        place = f"{name}-finals.csv"
+        finals = rows.of_figure(name, place, read(place, store.FINALS), problems)
+        keep(name, finals)
+        problems.extend(gaps.of_figure(figure, finals, results.curves[name]))
     place = "generalization.csv"
     played = rows.of_generalization(place, read(place, generalization.COLUMNS), problems)
     results.generalization.extend(played)
+    place = "generalization-finals.csv"
+    finals = rows.of_networks(place, read(place, store.FINALS), problems)
+    keep("generalization", finals)
     results.cost.extend(read("cost.csv", cost.COLUMNS))
     if not any([*results.finals.values(), results.generalization, results.cost]):
         told = "; ".join(fault for fault in problems if ": no runs" not in fault)
@@ -110,10 +130,12 @@ def load(folder: Path) -> Results:
             + (f" ({told})" if told else "")
         )
     problems.extend(gaps.of_generalization(results.generalization))
+    every = [row for each in results.finals.values() for row in each]
+    problems.extend(gaps.of_networks(played, every, finals, results.curves["generalization"]))
     problems.extend(gaps.of_cost(results.cost))
     finals, curves = rows.of_paper(folder / "paper", problems)
     problems.extend(gaps.of_paper(finals, curves))
-    problems.extend(gaps.of_versions(row for each in results.finals.values() for row in each))
+    problems.extend(gaps.of_versions(every))
     if not finals and not curves:
         return results
     paper = Results(folder / "paper", {rows.PAPERS: finals}, {rows.PAPERS: curves})

@@ -5,14 +5,17 @@ What does not count is told, a sentence for each kind of fault, and left out.
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from selectmdp import tasks
+from selectmdp.config import TrainConfig
 from selectmdp.experiments import store
 from selectmdp.experiments.figures import FIGURES, GENERALIZATION, ISQ
+from selectmdp.experiments.generalization import network
 from selectmdp.experiments.store import Row
+from selectmdp.learners.presets import PRESETS
 
 COUNTS = (
     *("N", "K", "seed", "steps", "step", "trained_N", "played_N", "episodes", "episode_steps"),
@@ -40,11 +43,12 @@ def read(path: Path, columns: Sequence[str], problems: list[str]) -> list[Row]:
 
 def of_figure(figure: str, place: str, rows: Sequence[Row], problems: list[str]) -> list[Row]:
     """The finals of a figure's algorithms in its own worlds, each seed once."""
-    strange = [f"{row['run']} {told}" for row in rows if (told := _strange(figure, row))]
-    known = [row for row in rows if not _strange(figure, row)]
-    kept, doubled = _once(_of_one_kind(place, known, "N", problems), ("N", "algorithm", "seed"))
-    problems += _left_out(place, [*doubled, *strange])
-    return kept
+    return _finals(place, rows, worlds(figure), "algorithm", problems)
+
+
+def of_networks(place: str, rows: Sequence[Row], problems: list[str]) -> list[Row]:
+    """The finals of policies that were trained for generalization alone, each seed once."""
+    return _finals(place, rows, networks(), "settings", problems)
 
 
 def of_generalization(place: str, rows: Sequence[Row], problems: list[str]) -> list[Row]:
@@ -91,7 +95,7 @@ def of_paper(folder: Path, problems: list[str]) -> tuple[list[Row], list[Row]]:
 def trained() -> Counter[tuple[str, int]]:
     """How many runs generalization wants of each network trained at each N."""
     return Counter(
-        ("sums" if config.settings.get("sums") else "means", int(config.options["num_items"]))
+        (network(config), int(config.options["num_items"]))
         for figure in GENERALIZATION
         for config in figure.configs("standard", "fast")
     )
@@ -100,17 +104,48 @@ def trained() -> Counter[tuple[str, int]]:
 @cache
 def worlds(figure: str) -> dict[tuple[str, str], Row]:
     """What each run of a figure has in the columns of its world, by N and algorithm."""
-    found = {}
-    for config in FIGURES[figure].configs("smoke", "fast"):
-        told = tasks.describe(tasks.make(config.task, **config.options))
-        row = {
-            "task": config.task,
-            "dynamics": str(told["dynamics"]),
-            **{short: tasks.told_items(told[name]) for name, short in store.SIZES.items()},
-            "settings": store.told_settings(config.settings),
-        }
-        found[row["N"], config.algorithm] = row
-    return found
+    rows = [_told_of(config) for config in FIGURES[figure].configs("smoke", "fast")]
+    return {(row["N"], row["algorithm"]): row for row in rows}
+
+
+@cache
+def networks() -> dict[tuple[str, str], Row]:
+    """The same of each run that is made for generalization alone, by N and settings."""
+    configs = [
+        config
+        for preset in PRESETS
+        for figure in GENERALIZATION
+        for config in figure.configs("smoke", preset)
+    ]
+    rows = [_told_of(config) for config in configs if config.settings]
+    return {(row["N"], row["settings"]): row for row in rows}
+
+
+def _told_of(config: TrainConfig) -> Row:
+    told = tasks.describe(tasks.make(config.task, **config.options))
+    return {
+        "task": config.task,
+        "dynamics": str(told["dynamics"]),
+        **{short: tasks.told_items(told[name]) for name, short in store.SIZES.items()},
+        "algorithm": config.algorithm,
+        "settings": store.told_settings(config.settings),
+    }
+
+
+def _finals(
+    place: str,
+    rows: Sequence[Row],
+    wanted: Mapping[tuple[str, str], Row],
+    name: str,
+    problems: list[str],
+) -> list[Row]:
+    """Those whose world is the one of their N and algorithm, or settings."""
+    told = [(row, _strange(wanted.get((row["N"], row[name])), row)) for row in rows]
+    known = [row for row, fault in told if fault is None]
+    kept, doubled = _once(_of_one_kind(place, known, "N", problems), ("N", name, "seed"))
+    strange = [f"{row['run']} {fault}" for row, fault in told if fault is not None]
+    problems += _left_out(place, [*doubled, *strange])
+    return kept
 
 
 def _left_out(place: str, wrong: Sequence[str]) -> list[str]:
@@ -137,9 +172,8 @@ def _not_numbers(row: Row) -> Iterator[str]:
             yield f"{name} of {row.get('run', 'a row')} is {text!r}"
 
 
-def _strange(figure: str, row: Row) -> str | None:
+def _strange(world: Row | None, row: Row) -> str | None:
     """In what a run is not of the figure; None: it is."""
-    world = worlds(figure).get((row["N"], row["algorithm"]))
     if world is None or row["task"] != world["task"]:
         place = f"{row['algorithm']} on {row['task']} with N = {row['N']}"
         return f"is {place}, which is not of this figure"

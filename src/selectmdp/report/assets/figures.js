@@ -25,7 +25,7 @@ function showFigure(figure) {
     curves.append(several ? html("figure", {}, html("figcaption", {}, `N = ${world.N}`), holder) : holder);
     redraws.push(chart(holder, () => curvesOf(figure, world, hidden, time)));
   }
-  section.append(improvements(figure), runsTable(figure), commands(figure));
+  section.append(improvements(figure), runsTable("Every run", figure.runs), commands(figure));
 }
 
 /** What the numbers are of: a sentence or two, and the facts behind them. */

@@ -1,6 +1,6 @@
 // Generalization as heat maps and over N; cost and parameters over N and K.
 
-function showGeneralization({ matrices, sweep }) {
+function showGeneralization({ matrices, sweep, runs }) {
   const section = $("generalization");
   const pair = section.querySelector(".pair");
   pair.append(html("div", { class: "heat" }, ...matrices.map(heatMap)));
@@ -20,11 +20,12 @@ function showGeneralization({ matrices, sweep }) {
       });
     });
   }
+  if (runs.length > 0) section.append(runsTable("Every run that is in no figure", runs));
   section.append(folded("Do it again", "printed", command(data.commands.generalization)));
 }
 
 /** Rows where it was trained, columns where it plays. */
-function heatMap({ network, cells }) {
+function heatMap({ title, cells }) {
   const sizes = [...new Set(cells.map((cell) => cell.trained))];
   const rows = sizes.map((trained) =>
     html(
@@ -35,7 +36,7 @@ function heatMap({ network, cells }) {
     ),
   );
   const table = tableOf("heat-map", ["", ...sizes.map((size) => `plays ${size}`)], rows);
-  table.prepend(html("caption", {}, `${network} of the items not selected`));
+  table.prepend(html("caption", {}, title));
   return table;
 }
 

@@ -68,9 +68,9 @@ function chance(triple) {
   return html("td", { class: "number", style }, String(Math.round(100 * value)), html("small", {}, told));
 }
 
-function runsTable(figure) {
+function runsTable(title, runs) {
   const heads = ["run", "seed", "steps", "reward ± 95 %", "minutes", "world", "preset", "made with", "the command"];
-  const rows = figure.runs.map((run) => {
+  const rows = runs.map((run) => {
     const minutes = run.seconds === null ? "–" : fixed(run.seconds / 60, 1);
     const reward = plusMinus(run.ci95 === null ? [run.reward] : [run.reward, run.reward - run.ci95, run.reward + run.ci95]);
     const numbers = [run.seed, run.steps.toLocaleString("en"), reward, minutes];
@@ -86,7 +86,7 @@ function runsTable(figure) {
     );
   });
   const about = "The interval of a run is over its evaluation’s episodes.";
-  const box = folded(`Every run (${figure.runs.length})`, "", html("p", { class: "quiet" }, about));
+  const box = folded(`${title} (${runs.length})`, "", html("p", { class: "quiet" }, about));
   if (rows.length > 0) box.append(scrolled(tableOf("runs", heads, rows)));
   return box;
 }
