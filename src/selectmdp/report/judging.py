@@ -2,9 +2,9 @@
 
 A comparison claims that a number lies between two bounds, "A over B" that their difference is above
 0. It holds where the number's whole 95 % interval lies between them, it is contrary where the whole
-interval lies outside, and else the seeds do not tell. A claim about several worlds or rivals holds
-in part where it holds for some of them; where it holds for none, one that is contrary is needed to
-say that it does not hold.
+interval lies outside, and else the seeds do not tell. A claim about several worlds or rivals does
+not hold where more of them are contrary than hold, and holds in part where it holds for some. It
+holds so far where all that was run holds and something was not run.
 """
 
 import math
@@ -16,7 +16,9 @@ from selectmdp.report import statistics
 from selectmdp.report.results import Results
 from selectmdp.report.statistics import Estimate
 
-Verdict = Literal["holds", "holds in part", "does not hold", "undecided", "not judged"]
+Verdict = Literal[
+    "holds", "holds so far", "holds in part", "does not hold", "undecided", "not judged"
+]
 ENOUGH = 3
 """Seeds that a comparison needs of each side."""
 
@@ -32,16 +34,19 @@ class Evidence:
     least: float = -math.inf
     """From where on, and up to where, the number is as claimed."""
     most: float = math.inf
+    tells: bool = True
+    """False: it is noise, whatever its interval."""
 
     @property
     def holds(self) -> bool:
         """Whether all of the interval is as claimed."""
-        return self.least <= self.estimate.low and self.estimate.high <= self.most
+        return self.tells and self.least <= self.estimate.low and self.estimate.high <= self.most
 
     @property
     def is_contrary(self) -> bool:
         """Whether none of it is."""
-        return self.estimate.high < self.least or self.most < self.estimate.low
+        outside = self.estimate.high < self.least or self.most < self.estimate.low
+        return self.tells and outside
 
     @property
     def verdict(self) -> Verdict:
@@ -125,12 +130,12 @@ def together(
         return Judged("not judged", lacking)
     count = sum(each.holds for each in evidence)
     verdict: Verdict = "undecided"
-    if count == len(found):
-        verdict = "holds"
+    if count == len(evidence):
+        verdict = "holds" if count == len(found) else "holds so far"
+    elif sum(each.is_contrary for each in evidence) > count:
+        verdict = "does not hold"
     elif count:
         verdict = "holds in part"
-    elif any(each.is_contrary for each in evidence):
-        verdict = "does not hold"
     elif len(evidence) < len(found):
         verdict = "not judged"
     return Judged(verdict, ours or _told(evidence, count, len(found)), evidence)

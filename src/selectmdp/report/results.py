@@ -49,6 +49,10 @@ class Results:
         """The final reward of each seed."""
         return [float(row["mean_reward"]) for row in self.runs(figure, algorithm, num_items)]
 
+    def references(self, figure: str, name: str) -> list[float]:
+        """What `random` or `greedy` earned beside each run that played it."""
+        return [float(row[name]) for row in self.finals.get(figure, []) if row[name]]
+
     def curve(self, figure: str, run: str) -> list[tuple[int, float, float]]:
         """Step, seconds and reward of each evaluation of a run."""
         points = [
@@ -72,7 +76,7 @@ class Results:
                     found.append(max(gaps) / max(rewards))
         return found
 
-    def early(self, figure: str, algorithm: str, share: float = 1 / 3) -> list[float]:
+    def early(self, figure: str, algorithm: str, share: float = 1 / 2) -> list[float]:
         """The mean of each seed's curve, if it is whole, over the first share of its training."""
         means = []
         for run in self.runs(figure, algorithm):

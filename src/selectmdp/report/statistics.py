@@ -41,21 +41,26 @@ def interquartile(scores: Scores, seed: int = 0) -> Estimate:
     return _estimate(_iqm, [scores], seed)
 
 
+def average(values: Sequence[float]) -> float:
+    """The mean alone."""
+    return float(np.mean(values))
+
+
 def mean(values: Sequence[float]) -> Estimate:
     """The mean over seeds (Student)."""
-    return _around(float(np.mean(values)), [_Part.of(values)])
+    return _around(average(values), [_Part.of(values)])
 
 
 def difference(ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
     """By how much the mean of one is above the other's, whose seeds may spread more (Welch)."""
-    gap = float(np.mean(ours) - np.mean(theirs))
+    gap = average(ours) - average(theirs)
     return _around(gap, [_Part.of(ours), _Part.of(theirs)])
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
     """The mean of one as a share of the other's: Welch's, by the slopes of a quotient."""
-    home = float(np.mean(theirs))
-    share = float(np.mean(ours)) / home
+    home = average(theirs)
+    share = average(ours) / home
     return _around(share, [_Part.of(ours, 1 / home), _Part.of(theirs, share / home)])
 
 

@@ -2,6 +2,7 @@
 
 const VERDICTS = {
   holds: ["holds", "M2 7l3.5 3.5L12 3.5"],
+  "holds so far": ["holds", "M2 7l3.5 3.5L12 3.5"],
   "holds in part": ["part", "M2 7h10"],
   "does not hold": ["not", "M3 3l8 8M11 3l-8 8"],
   undecided: ["open", "M2 5.5q2.5-3 5 0t5 0M2 10q2.5-3 5 0t5 0"],
