@@ -182,9 +182,35 @@ def test_arrow_keys_read_a_chart(browser, page):
     chart.send_keys(Keys.ARROW_RIGHT)
     assert text(driver, "#figure-5a .tip").startswith("0 steps\n")
     chart.send_keys(Keys.ARROW_RIGHT)
-    assert text(driver, "#figure-5a .tip").startswith("20,070 steps\n")
+    assert text(driver, "#figure-5a .tip").startswith("30,105 steps\n")
     chart.send_keys(Keys.ESCAPE)
     assert text(driver, "#figure-5a .tip") == ""
+
+
+def test_figure_4a_has_random_and_greedy_at_each_n(browser, page):
+    driver = browser(page)
+    assert count(driver, "#figure-4a .chart line.greedy") == 3
+    driver.execute_script("arguments[0].click()", legend(driver, "4a", "greedy"))
+    assert count(driver, "#figure-4a .chart line.greedy") == 0
+    rows = each(driver, "#figure-4a .finals tbody tr", "innerText")
+    assert [row.split() for row in rows[-3:]] == [
+        ["greedy", "5", "0.100"],
+        ["20", "0.100"],
+        ["50", "0.100"],
+    ]
+
+
+def test_where_all_pairs_of_runs_agree_their_number_is_shown(browser, page):
+    driver = browser(page)
+    cells = each(driver, "#figure-5c table.grid tbody tr:nth-child(3) td", "textContent")
+    assert cells[4] == "10016 of 16 pairs"  # isq-p and eq
+    assert "0 %, no pair of runs" in text(driver, "#across")  # idqn against isq-i
+
+
+def test_figure_4c_says_why_its_curves_and_finals_differ(browser, page):
+    driver = browser(page)
+    assert "Points of a curve lie above what the table has" in text(driver, "#figure-4c")
+    assert "Points of a curve lie above" not in text(driver, "#figure-4b")
 
 
 def test_curves_go_over_minutes_too(browser, page):
@@ -275,7 +301,7 @@ def test_what_is_missing_stands_at_the_top_and_the_rest_is_shown(browser, poor):
     assert count(driver, "#figure-5a polyline.curve") == 7
     assert count(driver, "#figure-5a .band") == 0  # one seed has no interval
     assert count(driver, "#figure-4b [data-published]") == 8
-    assert text(driver, "#verdicts") == "16\nnot judged"
+    assert text(driver, "#verdicts") == "20\nnot judged"
     assert chromium.errors(driver) == []
 
 
@@ -338,7 +364,7 @@ def test_on_paper_no_table_is_wider_than_its_place(browser, page, tmp_path):
 def test_on_paper_the_evidence_is_open(browser, page):
     driver = browser(page)
     driver.execute_script("window.dispatchEvent(new Event('beforeprint'))")
-    assert count(driver, "#claims details[open]") == 16
+    assert count(driver, "#claims details[open]") == 20
     assert count(driver, "#figure-4b details[open]") == 1  # the commands
     driver.execute_script("window.dispatchEvent(new Event('afterprint'))")
     assert count(driver, "details[open]") == 0

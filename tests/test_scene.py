@@ -86,6 +86,16 @@ def test_an_arrow_colours_its_line_and_has_a_head_at_its_end() -> None:
     assert to_rgb(scene(Arrow(0, 0, 0, 0, "#000000")), size=32).min() == 255
 
 
+def test_a_black_arrow_is_seen_on_black_and_a_line_without_a_head_has_no_halo() -> None:
+    night = Disc(0, 0, 2, fill="#000000")
+    picture = to_rgb(scene(night, Arrow(-0.8, 0, 0.8, 0, "#000000", width=40, head=120)), size=600)
+    assert picture[300, 200].tolist() == [0, 0, 0]
+    assert picture[300, :].min(axis=1).max() == 255  # before its tip
+    assert picture[:, 200].min(axis=1).max() == 255  # beside its line
+    plain = to_rgb(scene(night, Arrow(-0.8, 0, 0.8, 0, "#000000", width=40, head=0)), size=600)
+    assert plain.max() == 0
+
+
 def test_a_label_leaves_ink_where_it_stands() -> None:
     picture = to_rgb(scene(Label(0, 0, "8", "#000000", size=100)), size=96)
     assert picture[32:64, 32:64].min() < 40

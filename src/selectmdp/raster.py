@@ -20,9 +20,12 @@ from selectmdp.spec import SelectError
 
 OVERSAMPLE = 3
 DASH, GAP = 6.0, 4.0
+HALO = 2.0
+"""White around an arrow with a head: what it lies on may be as dark as it is."""
 CAPTION_HEIGHT, CAPTION_SIZE, CAPTION_LEAST = 30.0, 14.0, 9.0
 CAPTION_INK, CAPTION_PAPER = "#333333", "#f2f2f0"
 
+WHITE = (255, 255, 255, 255)
 Pixels = npt.NDArray[np.uint8]
 Point = tuple[float, float]
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
@@ -149,14 +152,19 @@ class _Pen:
         along = ((end[0] - start[0]) / length, (end[1] - start[1]) / length)
         head = min(arrow.head * self.pixel, length)
         neck = (end[0] - head * along[0], end[1] - head * along[1])
+        side = (-along[1] * head * 0.55, along[0] * head * 0.55)
+        left, right = (
+            (neck[0] + side[0], neck[1] + side[1]),
+            (neck[0] - side[0], neck[1] - side[1]),
+        )
+        if head > 0:
+            halo = self._line(HALO)
+            self.canvas.line([start, neck], fill=WHITE, width=width + 2 * halo)
+            ring = [end, left, right, end, left]
+            self.canvas.line(ring, fill=WHITE, width=2 * halo, joint="curve")
         if neck != start:
             self.canvas.line([start, neck], fill=color, width=width)
         if head > 0:
-            side = (-along[1] * head * 0.55, along[0] * head * 0.55)
-            left, right = (
-                (neck[0] + side[0], neck[1] + side[1]),
-                (neck[0] - side[0], neck[1] - side[1]),
-            )
             self.canvas.polygon([end, left, right], fill=color)
 
     def _label(self, label: Label) -> None:

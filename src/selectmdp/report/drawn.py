@@ -33,6 +33,7 @@ def figure_of(results: Results, figure: Figure) -> dict[str, Any]:
     return {
         "name": figure.name,
         "title": figure.title,
+        "note": figure.note,
         "unit": next((row["unit"] for row in finals), "reward"),
         "world": next(iter(worlds(figure.name).values())),
         "steps": sorted({int(row["steps"]) for row in finals}),

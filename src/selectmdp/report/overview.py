@@ -121,6 +121,7 @@ def _facts(results: Results) -> dict[str, Any]:
         "steps": sorted({int(row["steps"]) for row in rows}),
         "published_steps": sorted(
             {figure.full for name, figure in FIGURES.items() if results.finals[name]}
+            | {figure.full for figure in GENERALIZATION if results.finals["generalization"]}
         ),
         **{
             name: sorted({row[name] for row in rows})

@@ -16,7 +16,7 @@ function showAcross(across) {
       html("th", { scope: "row" }, algorithm),
       html("td", { class: "number" }, between(iqm)),
       html("td", {}, draw(drawn)),
-      html("td", { class: "number" }, better === null ? "" : `${percent(better[0])} [${percent(better[1])}, ${percent(better[2])}]`),
+      html("td", { class: "number" }, better === null ? "" : beaten(better)),
     ),
   );
   const heads = ["", "IQM [95 %, bootstrap]", "", `better than ${across.rival} [95 %, bootstrap]`];
@@ -25,4 +25,10 @@ function showAcross(across) {
     html("p", { class: "quiet note" }, `Figures ${worlds}. A seed’s final reward is 0 where it is that of random, 1 where it is that of greedy; the interquartile mean is over worlds and seeds, its bootstrap draws each world’s seeds by themselves.`),
     scrolled(tableOf("finals", heads, cells)),
   );
+}
+
+/** A share with its interval; where all pairs of runs agree there is none. */
+function beaten([value, low, high]) {
+  if (low === high) return `${percent(value)}, ${value === 1 ? "every pair" : "no pair"} of runs`;
+  return `${percent(value)} [${percent(low)}, ${percent(high)}]`;
 }

@@ -39,6 +39,7 @@ function figureNote(figure, seeds) {
     ...Object.entries(figure.evaluations ?? {}).map(evaluation),
   ];
   const told = [seeds > 0 ? read : "Not run yet: what the paper published.", facts.join(" · ")];
+  if (seeds > 0 && figure.note !== "") told.push(figure.note);
   return told.map((text) => html("p", { class: "quiet note" }, text));
 }
 

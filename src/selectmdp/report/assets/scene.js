@@ -3,6 +3,7 @@
 
 const DASH = 6;
 const GAP = 4;
+const HALO = 2; // white around an arrow with a head: what it lies on may be as dark as it is
 
 /** Draw a scene over the whole canvas; `paint` may give a shape other colours. */
 function drawScene(canvas, scene, paint) {
@@ -71,18 +72,23 @@ const DRAW = {
     const [dx, dy] = [(x1 - x0) / length, (y1 - y0) / length];
     const head = Math.min(arrow.head * pixel, length);
     const neck = [x1 - head * dx, y1 - head * dy];
-    context.beginPath();
-    context.moveTo(x0, y0);
-    context.lineTo(...neck);
-    stroke(pen, arrow.color, Math.max(1, arrow.width * pixel), 0);
     const side = [-0.55 * head * dy, 0.55 * head * dx];
-    context.beginPath();
-    context.moveTo(x1, y1);
-    context.lineTo(neck[0] + side[0], neck[1] + side[1]);
-    context.lineTo(neck[0] - side[0], neck[1] - side[1]);
-    context.closePath();
+    const width = Math.max(1, arrow.width * pixel);
+    const shaft = new Path2D();
+    shaft.moveTo(x0, y0);
+    shaft.lineTo(...neck);
+    const tip = new Path2D();
+    tip.moveTo(x1, y1);
+    tip.lineTo(neck[0] + side[0], neck[1] + side[1]);
+    tip.lineTo(neck[0] - side[0], neck[1] - side[1]);
+    tip.closePath();
+    if (head > 0) {
+      stroke(pen, "white", width + 2 * HALO * pixel, 0, shaft);
+      stroke(pen, "white", 2 * HALO * pixel, 0, tip);
+    }
+    stroke(pen, arrow.color, width, 0, shaft);
     context.fillStyle = arrow.color;
-    context.fill();
+    context.fill(tip);
   },
 
   label(pen, label) {
@@ -103,11 +109,12 @@ function fill({ context }, shape) {
   context.globalAlpha = 1;
 }
 
-/** The path as a line; dashes repeat after `period`, where that is not 0. */
-function stroke({ context }, color, width, period) {
+/** A path, or the one begun, as a line; dashes repeat after `period`, where that is not 0. */
+function stroke({ context }, color, width, period, path = null) {
   const share = DASH / (DASH + GAP);
   context.setLineDash(period > 0 ? [share * period, (1 - share) * period] : []);
   context.strokeStyle = color;
   context.lineWidth = width;
-  context.stroke();
+  if (path === null) context.stroke();
+  else context.stroke(path);
 }

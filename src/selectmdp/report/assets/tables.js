@@ -21,11 +21,14 @@ function legend(figure, hidden, again) {
       return html("tr", {}, ...lead, ...cells.map((text) => html("td", { class: "number" }, text)));
     }),
   );
-  if (!several) {
-    for (const [name, level] of Object.entries(first.references)) {
-      const cells = [fixed(level, 3), "", ""].map((text) => html("td", { class: "number" }, text));
-      rows.push(html("tr", {}, html("th", { scope: "row" }, toggle(name, hidden, again)), ...cells));
-    }
+  for (const name of Object.keys(first.references)) {
+    figure.worlds.forEach((world, place) => {
+      const button = () => toggle(name, hidden, again);
+      const lead = place > 0 ? [] : [html("th", { rowspan: figure.worlds.length, scope: "row" }, button())];
+      const level = world.references[name];
+      const cells = [...(several ? [String(world.N)] : []), level === undefined ? "–" : fixed(level, 3), "", ""];
+      rows.push(html("tr", {}, ...lead, ...cells.map((text) => html("td", { class: "number" }, text))));
+    });
   }
   return scrolled(tableOf("finals", heads, rows));
 }
@@ -46,25 +49,27 @@ function improvements(figure) {
     .filter((world) => world.series.some((each) => each.mean))
     .map((world) => {
       const names = world.series.map((each) => each.algorithm);
+      const seeds = world.series.map((each) => each.seeds);
       const rows = world.improvement.map((row, i) =>
-        html("tr", {}, html("th", { scope: "row" }, names[i]), ...row.map(chance)),
+        html("tr", {}, html("th", { scope: "row" }, names[i]), ...row.map((each, j) => chance(each, seeds[i] * seeds[j]))),
       );
       const title = figure.worlds.length > 1 ? `N = ${world.N}` : "";
       const grid = tableOf("grid", ["", ...names], rows);
       if (title) grid.prepend(html("caption", {}, title));
       return scrolled(grid);
     });
-  const about = "In percent, ties half, with its 95 % interval: how often a run of the row’s algorithm ends above a run of the column’s.";
+  const about = "In percent, ties half, with its 95 % interval, or where all pairs of runs agree with their number: how often a run of the row’s algorithm ends above a run of the column’s.";
   return folded("Probability of improvement, for each pair", "", html("p", { class: "quiet" }, about), html("div", { class: "grids" }, ...grids));
 }
 
-function chance(triple) {
+function chance(triple, pairs) {
   if (!triple) return html("td", { class: "none" }, "");
   const [value, low, high] = triple;
   const color = value >= 0.5 ? "var(--second)" : "var(--c-i)";
   const strength = Math.round(100 * Math.abs(value - 0.5));
   const style = `background:color-mix(in srgb, ${color} ${strength}%, transparent)`;
-  const told = low === null ? "" : `${Math.round(100 * low)}–${Math.round(100 * high)}`;
+  const interval = low === high ? `${value * pairs} of ${pairs} pairs` : `${Math.round(100 * low)}–${Math.round(100 * high)}`;
+  const told = low === null ? "" : interval;
   return html("td", { class: "number", style }, String(Math.round(100 * value)), html("small", {}, told));
 }
 
