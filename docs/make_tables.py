@@ -94,7 +94,7 @@ def learning(folder: Path = BENCHMARKS / "learning") -> str:
     told = [_read(path) for path in folder.glob("*.json")]
     told.sort(key=lambda each: (list(TASKS).index(each["name"]), each["minutes"]))
     names = ("TASK", "M", "best published", "above it for good after minutes", "reward at the end")
-    return markdown((*names, "greedy", "minutes"), [_learned(each) for each in told])
+    return markdown((*names, "greedy", "minutes", "steps"), [_learned(each) for each in told])
 
 
 def _learned(told: Mapping[str, Any]) -> list[str]:
@@ -107,8 +107,10 @@ def _learned(told: Mapping[str, Any]) -> list[str]:
         above = ", ".join("never" if each is None else f"{each:.1f}" for each in times)
     rewards = ", ".join(f"{row['mean_reward']:.3f}" for row in rows)
     minutes = ", ".join(f"{row['minutes']:.1f}" for row in rows)
+    steps = ", ".join(f"{row['steps'] / 1000:,.0f} k" for row in rows)
     greedy = f"{rows[0]['references']['greedy']:.3f}"
-    return [f"`{told['name']}`", f"{told['minutes']:g}", best, above, rewards, greedy, minutes]
+    name, asked = f"`{told['name']}`", f"{told['minutes']:g}"
+    return [name, asked, best, above, rewards, greedy, minutes, steps]
 
 
 def trained(folder: Path = BENCHMARKS) -> str:

@@ -149,7 +149,7 @@ def test_the_tables_of_a_page_are_what_the_results_say(path):
 
 
 def test_the_table_of_learning_has_a_number_for_each_seed(tmp_path):
-    row = {"minutes": 4.96, "references": {"greedy": 0.5}}
+    row = {"minutes": 4.96, "references": {"greedy": 0.5}, "steps": 598_016}
     made = {
         "name": "circle-50",
         "minutes": 5,
@@ -160,7 +160,9 @@ def test_the_table_of_learning_has_a_number_for_each_seed(tmp_path):
         ],
     }
     (tmp_path / "a.json").write_text(json.dumps(made))
-    told = "| `circle-50` | 5 | 0.83 | 2.0, never | 1.000, 0.800 | 0.500 | 5.0, 5.0 |"
+    told = (
+        "| `circle-50` | 5 | 0.83 | 2.0, never | 1.000, 0.800 | 0.500 | 5.0, 5.0 | 598 k, 598 k |"
+    )
     assert told in make_tables.learning(tmp_path)
 
 

@@ -220,13 +220,17 @@ def test_minutes_become_steps_once_and_are_kept(
 
 
 def test_the_speed_is_measured_on_the_run_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "TRIAL_SECONDS", 0.0)
+    monkeypatch.setattr(pace, "trial_seconds", lambda minutes: 0.0)
     config = TrainConfig(
         task="circle", options=tiny.WORLD, algorithm="isq-u", seed=0, **FAST, minutes=1.0
     )
     speed, compiling = pace._speed(config, worlds.world("circle", tiny.WORLD))
     assert speed > 0.0
     assert compiling > 0.0
+
+
+def test_the_speed_of_a_longer_training_is_measured_for_longer() -> None:
+    assert [pace.trial_seconds(minutes) for minutes in (0.5, 3, 5, 12, 600)] == [4, 4, 6, 14.4, 120]
 
 
 def test_the_speed_is_that_of_learning_not_of_warming_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,7 +243,7 @@ def test_the_speed_is_that_of_learning_not_of_warming_up(monkeypatch: pytest.Mon
         return running, report
 
     monkeypatch.setattr(Compiled, "run", noting)
-    monkeypatch.setattr(pace, "TRIAL_SECONDS", 0.0)
+    monkeypatch.setattr(pace, "trial_seconds", lambda minutes: 0.0)
     paper = {name: tiny.RUN[name] for name in ("algorithm", "preset", "settings", "steps")}
     config = TrainConfig(task="circle", options=tiny.WORLD, seed=0, minutes=1.0, **paper)
     pace._speed(config, worlds.world("circle", tiny.WORLD))

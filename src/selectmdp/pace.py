@@ -12,8 +12,9 @@ from selectmdp import console, processes, runs, signals, worlds
 from selectmdp.config import MOST_STEPS, TrainConfig, whole_chunks
 from selectmdp.spec import SelectError
 
-TRIAL_SECONDS = 4.0
-"""How long the speed is measured, or for one chunk if that takes longer."""
+TRIAL_SECONDS, TRIAL_SHARE, TRIAL_MOST = 4.0, 0.02, 120.0
+"""How long the speed is measured: this share of the time, between these bounds; one chunk at least.
+A machine with other work is faster in one second and slower in the next."""
 TRIAL_STEPS = 10
 """Chunks that the trial pretends to train for: a tenth of them, all that a learner may use to warm
 up, is the one that compiles."""
@@ -28,6 +29,11 @@ def steps_in(config: TrainConfig, world: worlds.World) -> int:
     speed, compiling = _speed(config, world)
     spent = monotonic() - begun + compiling  # the training compiles once more
     return processes.told(lambda: _fitting(config, speed, spent))
+
+
+def trial_seconds(minutes: float) -> float:
+    """How long the speed of a training of so many minutes is measured."""
+    return min(max(TRIAL_SECONDS, TRIAL_SHARE * 60 * minutes), TRIAL_MOST)
 
 
 def _fitting(config: TrainConfig, speed: float, spent: float) -> int:
@@ -51,7 +57,8 @@ def _fitting(config: TrainConfig, speed: float, spent: float) -> int:
 
 def _speed(config: TrainConfig, world: worlds.World) -> tuple[float, float]:
     """Steps a second, and the seconds that compiling took; a signal is heard between chunks."""
-    trial = replace(config, steps=config.chunk * TRIAL_STEPS)
+    assert config.minutes is not None
+    trial, wanted = replace(config, steps=config.chunk * TRIAL_STEPS), trial_seconds(config.minutes)
     with ExitStack() as stack:
         caught = stack.enter_context(signals.noted())
         bar = stack.enter_context(console.progress("measuring the speed"))
@@ -62,11 +69,11 @@ def _speed(config: TrainConfig, world: worlds.World) -> tuple[float, float]:
         running, _ = engine.run(running)
         compiled, done = monotonic(), 0
         seconds = 0.0
-        while not done or processes.any_of(seconds < TRIAL_SECONDS and not caught):
+        while not done or processes.any_of(seconds < wanted and not caught):
             running, _ = engine.run(running)
             jax.block_until_ready(running.step)
             done, seconds = done + 1, monotonic() - compiled
-            bar(int(seconds), int(TRIAL_SECONDS))
+            bar(int(seconds), int(wanted))
         seconds /= done
         if processes.any_of(bool(caught)):
             raise signals.Stopped(
