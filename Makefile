@@ -45,6 +45,7 @@ docs: .venv/installed-docs
 	$(BIN)/python docs/make_pictures.py
 	$(BIN)/python docs/make_api.py
 	$(BIN)/python docs/make_choice.py
+	$(BIN)/python docs/make_results.py
 	$(BIN)/python docs/make_tables.py
 	$(BIN)/mkdocs build --strict # not --quiet, with which nothing fails
 

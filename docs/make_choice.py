@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from make_tables import markdown
+from cells import markdown
 
 from selectmdp.experiments.figures import FIGURES, Figure
 from selectmdp.report import results, statistics

@@ -1,4 +1,4 @@
-"""Fills the tables in pages that people write: in README.md and in two of docs/.
+"""Fills the tables in pages that people write: in README.md and in some of docs/.
 
 `make docs` runs it, and a test holds the committed pages against the committed results. A table
 stands between `<!-- NAME -->` and `<!-- end of NAME -->`.
@@ -6,17 +6,17 @@ stands between `<!-- NAME -->` and `<!-- end of NAME -->`.
 
 import json
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import make_results
 import numpy as np
+from cells import cell, markdown
 
 from selectmdp.bench.learning import TASKS
 from selectmdp.evaluation import interval95
 from selectmdp.experiments.store import Row, Store
-from selectmdp.report import overview, results
 from selectmdp.spec import SelectError
 
 ROOT = Path(__file__).parent.parent
@@ -25,7 +25,6 @@ ABLATIONS = {
     "circle, N = 50, K = 6": BENCHMARKS / "ablation",
     "predator-prey, K = 10": BENCHMARKS / "ablation-hunt",
 }
-RESULTS = ROOT / "results"
 
 MEANINGS = {
     "": "the preset",
@@ -78,15 +77,6 @@ def _cells(change: str, changes: Mapping[str, Sequence[Row]]) -> tuple[str, str,
     earned = ", ".join(f"{float(row['mean_reward']):.3f}" for row in rows)
     gap = f"{_mean(rows) - _mean(changes['']):+.3f}".replace("-", "−") if change else ""
     return earned, gap, f"{_mean(rows, 'seconds'):.0f}"
-
-
-def claims(folder: Path = RESULTS) -> str:
-    """Every claim of the paper with its verdict, by what the folder holds."""
-    lines = [
-        tuple(_told(claim[name]) for name in ("verdict", "text", "ours", "published"))
-        for claim in overview.claims_of(results.load(folder))
-    ]
-    return markdown(("verdict", "claim", "here [95 % interval]", "published"), lines)
 
 
 def learning(folder: Path = BENCHMARKS / "learning") -> str:
@@ -142,7 +132,7 @@ def _trained(run: Mapping[str, Any]) -> list[str]:
 def _interval(mean: float, width: float) -> str:
     """To the second digit of the interval that is not 0 before others."""
     digits = max(0, 1 - math.floor(math.log10(width))) if width > 0 else 3
-    return _told(f"{mean:.{digits}f} ± {width:.{digits}f}")
+    return cell(f"{mean:.{digits}f} ± {width:.{digits}f}")
 
 
 def faults() -> str:
@@ -176,15 +166,20 @@ COUNTED = {
 README, DOCS = ROOT / "README.md", ROOT / "docs"
 TABLES: dict[str, Callable[[], str]] = {
     "ablation": ablation,
-    "claims": claims,
+    "claims": make_results.claims,
     "faults": faults,
+    "figures": make_results.figures,
+    "gaps": make_results.gaps,
     "learning": learning,
+    "main figures": make_results.main_figures,
+    "rules": make_results.rules,
     "trained": trained,
 }
 PAGES = {
-    README: ("learning", "trained", "faults"),
+    README: ("main figures", "claims", "learning", "trained", "faults"),
     DOCS / "fast.md": ("ablation",),
     DOCS / "other-worlds.md": ("trained",),
+    DOCS / "results.md": ("claims", "rules", "gaps", "figures"),
 }
 """Which tables each page has."""
 
@@ -207,19 +202,8 @@ def filled(page: str, name: str, table: str) -> str:
     return f"{before}{begin}\n{table}\n{end}{after}"
 
 
-def markdown(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table."""
-    lines = [names, ["---"] * len(names), *rows]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
-
-
 def _read(path: Path) -> Any:
     return json.loads(path.read_bytes())
-
-
-def _told(text: str) -> str:
-    """As a cell: with a true minus, and nothing that ends the cell."""
-    return re.sub(r"(?<!\w)-(?=\d)", "−", text).replace("|", r"\|")
 
 
 def _mean(rows: Sequence[Row], name: str = "mean_reward") -> float:

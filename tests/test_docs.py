@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import make_api
 import make_choice
 import make_pictures
+import make_results
 import make_tables
 import pytest
 
@@ -228,9 +229,31 @@ def test_the_table_of_the_ablation_tells_all_seeds_and_how_far_off_they_are(tmp_
 
 
 def test_the_claims_in_a_page_have_verdict_and_numbers(tmp_path):
-    table = make_tables.claims(made_results.make(tmp_path / "results"))
+    table = make_results.claims(made_results.make(tmp_path / "results"))
     assert len(table.splitlines()) == 2 + len(CLAIMS)
     assert "| holds | The published rewards of ISQ are reached |" in table
+
+
+def test_without_results_pages_say_so_and_part_of_them_is_shown_with_what_is_missing(tmp_path):
+    assert make_results.claims(tmp_path) == make_results.gaps(tmp_path) == "No run is in yet.\n"
+    assert make_results.figures(tmp_path) == make_results.main_figures(tmp_path)
+    assert make_results.draw(tmp_path, tmp_path) == []
+    part, images = tmp_path / "part", tmp_path / "images"
+    part.mkdir()
+    for name in ("4a", "5b"):
+        made_results.make_figure(part, made_results.FIGURES[name], {})
+    assert "| holds so far | The published rewards of ISQ are reached | 1 of 5" in (
+        make_results.claims(part)
+    )
+    assert "- figure 4b: no runs\n" in make_results.gaps(part)
+    drawn = [f"figure-4a-N{size}.png" for size in (5, 20, 50)] + ["figure-5b.png"]
+    assert [path.name for path in make_results.draw(part, images)] == drawn
+    assert re.findall(r"\(images/(.*)\)", make_results.figures(images)) == drawn
+    assert re.findall(r"\((.*)\)", make_results.main_figures(images)) == [
+        "docs/images/figure-5b.png"
+    ]
+    assert make_results.draw(tmp_path, images) == []  # the runs are gone, and their pictures too
+    assert list(images.iterdir()) == []
 
 
 def test_a_page_without_a_place_for_its_table_is_refused():

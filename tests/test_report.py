@@ -442,10 +442,14 @@ def test_an_empty_folder_ends_the_command_with_code_2(tmp_path, capsys):
     assert "holds no results" in capsys.readouterr().err
 
 
-def test_the_figures_that_matter_most_are_drawn_where_there_are_runs(shown, tmp_path):
+def test_every_world_is_drawn_where_there_are_runs(shown, tmp_path):
     made = pictures.save(shown, tmp_path)
-    assert [path.name for path in made] == ["figure-4b.png", "figure-5b.png", "generalization.png"]
-    for path in made:
+    assert [path.name for path in made] == [
+        *(f"figure-4a-N{size}.png" for size in (5, 20, 50)),
+        *(f"figure-{name}.png" for name in ("4b", "4c", "5a", "5b", "5c")),
+        "generalization.png",
+    ]
+    for path in made[3:]:
         with Image.open(path) as image:
             assert image.size == (960, 600)
             colors = {color for _, color in image.convert("RGB").getcolors(2**20)}

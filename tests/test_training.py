@@ -230,7 +230,9 @@ def test_the_speed_is_measured_on_the_run_itself(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_speed_of_a_longer_training_is_measured_for_longer() -> None:
-    assert [pace.trial_seconds(minutes) for minutes in (0.5, 3, 5, 12, 600)] == [4, 4, 6, 14.4, 120]
+    assert [pace.trial_seconds(minutes) for minutes in (0.5, 3, 5, 12, 600)] == pytest.approx(
+        [4, 4, 6, 14.4, 120]
+    )
 
 
 def test_the_speed_is_that_of_learning_not_of_warming_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,7 @@ def report(
     Args:
         folder: what `selectmdp reproduce` wrote.
         out: the page, one HTML file that opens from disk.
-        figures: a folder for figures 4b, 5b and generalization as PNG.
+        figures: a folder for every figure as PNG, one a world.
         json: print one object instead of a table.
     """
     from selectmdp import console

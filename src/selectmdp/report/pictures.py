@@ -1,6 +1,6 @@
-"""The figures that matter most as PNG, for places that show no page: 4b, 5b and generalization."""
+"""The figures as PNG, one for each world, for places that show no page."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,10 @@ from selectmdp.curves import (
     WIDTH,
 )
 
-SHOWN = ("4b", "5b")
 COLORS = {
     **{"isq-p": "#6b2d8c", "isq-u": "#0072b2", "isq-i": "#d55e00", "isq-i-1": "#c98a00"},
     **{"myopic": "#00936b", "eq": "#3c9fdb", "rsq": "#c05f98", "idqn": "#6a635c"},
+    **{"vanilla": "#00936b", "sorting": "#3c9fdb"},
 }
 """As on the page."""
 LINES = {
@@ -44,20 +44,28 @@ def save(data: dict[str, Any], folder: Path) -> list[Path]:
     """Write what there are runs of, from the data of the page; gives the files."""
     made = []
     for figure in data["figures"]:
-        if figure["name"] in SHOWN and figure["runs"]:
-            made.append(folder / f"figure-{figure['name']}.png")
-            _save_curves(made[-1], figure)
+        several = len(figure["worlds"]) > 1
+        for world in figure["worlds"]:
+            if any(each["mean"] and each["curve"] for each in world["series"]):
+                size = {"num_items": world["N"]} if several else None
+                made.append(folder / name_of(figure["name"], size))
+                title = figure["title"] + (f", N = {world['N']}" if several else "")
+                _save_curves(made[-1], figure, world, title)
     if any(line["points"] for line in data["generalization"]["sweep"]):
         made.append(folder / "generalization.png")
         _save_generalization(made[-1], data["generalization"])
     return made
 
 
-def _save_curves(path: Path, figure: dict[str, Any]) -> None:
+def name_of(figure: str, world: Mapping[str, Any] | None) -> str:
+    """What the file of a figure is called, with N where there are several worlds."""
+    return f"figure-{figure}.png" if world is None else f"figure-{figure}-N{world['num_items']}.png"
+
+
+def _save_curves(path: Path, figure: dict[str, Any], world: dict[str, Any], title: str) -> None:
     """Our curves with their bands, the published levels dashed in the same colour."""
     picture, canvas = _picture()
     axes = picture.add_axes((LEFT, BOTTOM, RIGHT - LEFT, TOP - BOTTOM))
-    (world,) = figure["worlds"]
     ours = [each for each in world["series"] if each["mean"] and each["curve"]]
     points = [
         (step, mean, _half(low, high))
@@ -83,7 +91,7 @@ def _save_curves(path: Path, figure: dict[str, Any]) -> None:
     unit = figure["unit"]
     over = "one seed" if seeds == 1 else f"mean of {seeds} seeds ± 95 % interval"
     told = f"reward of a step ({unit}), {over}; dashed: published"
-    curves.head(picture, figure["title"], told)
+    curves.head(picture, title, told)
     curves.write_png(path, canvas)
 
 
