@@ -256,9 +256,9 @@ def test_every_network_has_its_heat_map_and_the_runs_that_are_in_no_figure(brows
     driver = browser(page)
     told = text(driver, "#generalization")
     assert each(driver, "#generalization caption", "textContent") == [
-        "pairs: the fast preset’s network",
-        "means: the paper’s network",
-        "sums: the paper’s network with sums",
+        "pairs in the fast preset’s network",
+        "means in the paper’s network",
+        "sums in the paper’s network",
     ]
     assert "The published shares are of the second." in told
     assert "Every run that is in no figure (16)" in told

@@ -1,6 +1,10 @@
-"""`reproduce all --budget smoke`, killed in the middle, goes on: nothing is lost or made twice."""
+"""`reproduce all --budget smoke`, killed in the middle, goes on: nothing is lost or made twice.
+
+What it leaves is a page.
+"""
 
 import csv
+import json
 import os
 import signal
 import subprocess
@@ -54,3 +58,16 @@ def test_every_figure_at_its_smallest_and_a_kill_in_the_middle(tmp_path: Path) -
         assert len(list(csv.DictReader(file))) == 6 * 4  # two N, three networks; four plays each
     with (out / "cost.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 11
+    typed = ["report", str(out), "-o", str(tmp_path / "r.html"), "--figures", str(tmp_path / "png")]
+    shown = subprocess.run(
+        [sys.executable, "-m", "selectmdp", *typed, "--json"], check=True, capture_output=True
+    )
+    report = json.loads(shown.stdout)
+    assert {problem.partition(": ")[2] for problem in report["problems"]} == {
+        "every algorithm has 1 of 4 seeds",
+        "every network has 1 of 4 seeds",
+    }
+    assert len(report["figures"]) == 9
+    judged = {each["name"] for each in report["claims"] if each["verdict"] != "not judged"}
+    assert judged == {"cost-picks", "cost-items", "day"}  # the rest is about seeds
+    assert (tmp_path / "r.html").read_text().startswith("<!DOCTYPE html>")

@@ -15,9 +15,9 @@ from selectmdp.report.rules import DAY, PAPERS_DAY
 
 GROWTH = {"vanilla": "O(N²K)", "isq-i": "O(K)", "isq-u": "O(1)"}
 NETWORKS = {
-    "pairs": "pairs: the fast preset’s network",
-    "means": "means: the paper’s network",
-    "sums": "sums: the paper’s network with sums",
+    "pairs": "pairs in the fast preset’s network",
+    "means": "means in the paper’s network",
+    "sums": "sums in the paper’s network",
 }
 LINES = (("N", "K", 6), ("K", "N", 50))
 """Which size varies, which is fixed, and at what."""

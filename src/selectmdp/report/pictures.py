@@ -99,7 +99,8 @@ def _save_generalization(path: Path, told: dict[str, Any]) -> None:
     """Every pair as a heat map with each network, and the sweep over N."""
     picture, canvas = _picture()
     for place, matrix in enumerate(told["matrices"]):
-        _heat_map(picture.add_axes((0.1, 0.6 - 0.265 * place, 0.22, 0.195)), matrix)
+        axes = picture.add_axes((0.1, 0.6 - 0.255 * place, 0.22, 0.195))
+        _heat_map(axes, matrix, is_last=matrix is told["matrices"][-1])
     axes = picture.add_axes((0.41, BOTTOM, 0.41, TOP - BOTTOM - 0.03))
     points = [
         (size, mean, _half(low, high))
@@ -128,7 +129,7 @@ def _save_generalization(path: Path, told: dict[str, Any]) -> None:
     curves.write_png(path, canvas)
 
 
-def _heat_map(axes: Axes, matrix: dict[str, Any]) -> None:
+def _heat_map(axes: Axes, matrix: dict[str, Any], is_last: bool) -> None:
     cells = matrix["cells"]
     sizes = list(dict.fromkeys(cell["trained"] for cell in cells))
     shares = [cell["share"][0] if cell["share"] else 0.0 for cell in cells]
@@ -140,7 +141,7 @@ def _heat_map(axes: Axes, matrix: dict[str, Any]) -> None:
         if cell["published"]:
             paper = f"paper {100 * cell['published']:.0f} %"
             axes.text(column, row + 0.34, paper, ha="center", va="center", color=INK, fontsize=8)
-    axes.set_xticks(range(len(sizes)), [f"plays {size}" for size in sizes])
+    axes.set_xticks(range(len(sizes)), [f"plays {size}" if is_last else "" for size in sizes])
     axes.set_yticks(range(len(sizes)), [str(size) for size in sizes])
     axes.set_ylabel("trained at", color=FAINT, fontsize=9)
     axes.set_title(matrix["title"], loc="left", fontsize=9.5, color=INK)

@@ -9,8 +9,7 @@ function showGeneralization({ matrices, sweep, runs }) {
   if (lines.some(({ points }) => points.length > 0)) {
     const holder = html("div", {});
     const again = () => redraw();
-    pair.append(html("div", { class: "charts" }, holder));
-    section.append(sweepLegend(lines, hidden, again));
+    pair.append(html("div", { class: "charts" }, holder, sweepLegend(lines, hidden, again)));
     const redraw = chart(holder, () => {
       const shown = lines.filter(({ name }) => !hidden.has(name));
       return powerChart("reward over the N that is played", shown, {

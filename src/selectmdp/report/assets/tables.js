@@ -58,7 +58,7 @@ function improvements(figure) {
       if (title) grid.prepend(html("caption", {}, title));
       return scrolled(grid);
     });
-  const about = "In percent, ties half, with its 95 % interval, or where all pairs of runs agree with their number: how often a run of the row’s algorithm ends above a run of the column’s.";
+  const about = "In percent, ties half: how often a run of the row’s algorithm ends above a run of the column’s. Below it the 95 % interval, or the count where all pairs of runs agree.";
   return folded("Probability of improvement, for each pair", "", html("p", { class: "quiet" }, about), html("div", { class: "grids" }, ...grids));
 }
 
