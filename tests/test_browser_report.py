@@ -204,7 +204,8 @@ def test_where_all_pairs_of_runs_agree_their_number_is_shown(browser, page):
     driver = browser(page)
     cells = each(driver, "#figure-5c table.grid tbody tr:nth-child(3) td", "textContent")
     assert cells[4] == "10016 of 16 pairs"  # isq-p and eq
-    assert "0 %, no pair of runs" in text(driver, "#across")  # idqn against isq-i
+    shares = each(driver, "#across .finals tbody td:last-child", "textContent")
+    assert shares[2:4] == ["40 %, 32 of 80 pairs", "0 %, 0 of 80 pairs"]  # isq-u, myopic
 
 
 def test_figure_4c_says_why_its_curves_and_finals_differ(browser, page):

@@ -3,6 +3,7 @@
 Rewards of different worlds are made alike: 0 is what random earns there, 1 what greedy earns.
 """
 
+from itertools import product
 from typing import Any
 
 from selectmdp.experiments.figures import BASELINES, ISQ
@@ -34,11 +35,20 @@ def across(results: Results) -> dict[str, Any] | None:
             "better": None
             if name == RIVAL
             else list(statistics.improvement(scores[name], scores[RIVAL])),
+            "won": _won(scores[name], scores[RIVAL]),
         }
         for name in NAMES
     ]
     rows.sort(key=lambda row: -row["iqm"][0])
     return {"worlds": worlds, "rival": RIVAL, "rows": rows}
+
+
+def _won(ours: statistics.Scores, theirs: statistics.Scores) -> list[int]:
+    """How many pairs of runs in one world the first wins, of how many."""
+    pairs = [
+        pair for left, right in zip(ours, theirs, strict=True) for pair in product(left, right)
+    ]
+    return [sum(mine > other for mine, other in pairs), len(pairs)]
 
 
 def _scaled(results: Results, figure: str, algorithm: str) -> list[float]:

@@ -98,7 +98,7 @@ def faster_early(results: Results) -> Judged:
 def _early(results: Results, figure: str) -> Evidence | None:
     names = ("isq-p", "isq-i")
     what = f"{figure}: first half of isq-p over isq-i"
-    found = compared(what, *(results.early(figure, name) for name in names))
+    found = compared(what, results.early(figure, names[0]), results.early(figure, names[1]))
     if found is None or any(_left_random(results, figure, name) for name in names):
         return found
     return replace(found, what=f"{what}, both as random", tells=False)

@@ -3,20 +3,20 @@
 function showAcross(across) {
   if (across === null) return;
   $("across").hidden = false;
-  const rows = across.rows.map(({ algorithm, iqm, better }) => {
+  const rows = across.rows.map(({ algorithm, iqm, better, won }) => {
     const [value, low, high] = iqm;
     const drawn = { value, low, high, least: null, most: null, verdict: "holds" };
-    return { algorithm, iqm, better, drawn };
+    return { algorithm, iqm, better, won, drawn };
   });
   const draw = forest([...rows.map((row) => row.drawn), { low: 0, high: 1, least: null, most: null }]);
-  const cells = rows.map(({ algorithm, iqm, better, drawn }) =>
+  const cells = rows.map(({ algorithm, iqm, better, won, drawn }) =>
     html(
       "tr",
       {},
       html("th", { scope: "row" }, algorithm),
       html("td", { class: "number" }, between(iqm)),
       html("td", {}, draw(drawn)),
-      html("td", { class: "number" }, better === null ? "" : beaten(better)),
+      html("td", { class: "number" }, better === null ? "" : beaten(better, won)),
     ),
   );
   const heads = ["", "IQM [95 %, bootstrap]", "", `better than ${across.rival} [95 %, bootstrap]`];
@@ -27,8 +27,8 @@ function showAcross(across) {
   );
 }
 
-/** A share with its interval; where all pairs of runs agree there is none. */
-function beaten([value, low, high]) {
-  if (low === high) return `${percent(value)}, ${value === 1 ? "every pair" : "no pair"} of runs`;
+/** A share with its interval; where all pairs of runs in a world agree there is none but their count. */
+function beaten([value, low, high], [won, pairs]) {
+  if (low === high) return `${percent(value)}, ${won} of ${pairs} pairs`;
   return `${percent(value)} [${percent(low)}, ${percent(high)}]`;
 }
