@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from selectmdp import runs, signals
 from selectmdp.experiments.jobs import Job, finished
+from selectmdp.files import told
 from selectmdp.machine import ONE_THREAD, compiled_cache, cores
 from selectmdp.spec import SelectError, check_count
 
@@ -113,7 +114,7 @@ def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple["subprocess.Pope
     if folder.exists() and not runs.is_run(folder):
         shutil.rmtree(folder)  # killed before it had a config: nothing is lost
     log = folder.parent / f"{job.name}.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
+    runs.make_folder(log.parent)
     environment, flags = dict(os.environ), os.environ.get("XLA_FLAGS", "")
     if one_thread and ONE_THREAD not in flags:  # runs side by side are fastest so
         environment["XLA_FLAGS"] = f"{flags} {ONE_THREAD}".strip()
@@ -121,11 +122,14 @@ def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple["subprocess.Pope
     cache = compiled_cache()
     if cache is not None:
         environment.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
-    with log.open("wb") as told:
+    with told(log):
+        log.unlink(missing_ok=True)  # it may be a link, and is not written through
+        said = log.open("xb")
+    with said:
         process = subprocess.Popen(
             [sys.executable, "-c", CHILD, str(os.getpid()), *job.command(folder)],
             stdout=subprocess.DEVNULL,
-            stderr=told,
+            stderr=said,
             env=environment,
         )
     return process, log
