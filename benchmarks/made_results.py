@@ -11,7 +11,7 @@ from pathlib import Path
 from selectmdp.config import TrainConfig
 from selectmdp.experiments import cost, generalization, store, sweeps
 from selectmdp.experiments.figures import FIGURES, GENERALIZATION, Figure
-from selectmdp.experiments.jobs import name_of
+from selectmdp.experiments.jobs import fingerprint, name_of
 from selectmdp.experiments.store import Row
 from selectmdp.report.results import published
 
@@ -88,7 +88,7 @@ def final(figure: Figure, config: TrainConfig, size: int, reward: float) -> Row:
         "numpy": "2.4.6",
         "python": "3.11.2",
         "machine": "x86_64",
-        "config": store.fingerprint(config),
+        "config": fingerprint(config),
     }
     return {name: str(told[name]) for name in store.FINALS}
 

@@ -64,7 +64,7 @@ class Pretended:
 
         runs.make_folder(folder)
         runs.create(folder, job.config, tasks.make(job.config.task, **job.config.options).spec)
-        result = {**dict.fromkeys(NEEDED), "mean_reward": reward}
+        result = {**dict.fromkeys(NEEDED), "references": {}, "mean_reward": reward, "seconds": 1.0}
         (folder / "result.json").write_text(json.dumps(result))
 
 
