@@ -135,10 +135,14 @@ def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple["subprocess.Pope
     return process, log
 
 
+BORDER = "╭╮╰╯│─ \t"
+"""Around what the command line refuses."""
+
+
 def fault(job: Job, code: int, log: Path) -> str:
     """What a run that failed said last."""
-    lines = log.read_text(errors="replace").strip().splitlines()
-    last = lines[-1] if lines else "it said nothing"
+    lines = [line.strip(BORDER) for line in log.read_text(errors="replace").splitlines()]
+    last = next(filter(None, reversed(lines)), "it said nothing")
     return f"{job.name} ended with code {code}: {last} ({log})"
 
 
