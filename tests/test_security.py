@@ -189,6 +189,10 @@ def test_what_a_run_says_is_written_through_no_link(
     assert (tmp_path / "mine.txt").read_text() == "precious"
 
 
+def nowhere() -> Path:
+    raise RuntimeError("Could not determine home directory.")
+
+
 def test_compiled_programs_are_kept_where_only_this_user_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,6 +204,9 @@ def test_compiled_programs_are_kept_where_only_this_user_writes(
     assert machine.compiled_cache() is None
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert machine.compiled_cache() is None
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", nowhere)
     assert machine.compiled_cache() is None
 
 
