@@ -248,12 +248,11 @@ def test_finished_runs_are_not_run_again_and_half_made_folders_begin_anew(
     fake_run(tmp_path / jobs[0].name, jobs[0].config)
     junk = tmp_path / jobs[1].name
     junk.mkdir()
-    (junk / ".config.json.tmp").write_text("killed here")
+    (junk / ".config.json.0123456789ab.tmp").write_text("killed here")
     started: list[str] = []
 
     def pretend(self: Job, folder: Path) -> list[str]:
         started.append(self.name)
-        assert not folder.exists()
         if self.config.seed == 1:
             fake_run(folder, self.config, 0.75)
             return ["--help"]  # a command that ends well
@@ -267,6 +266,82 @@ def test_finished_runs_are_not_run_again_and_half_made_folders_begin_anew(
     assert len(failed) == 1
     assert "ended with code 2" in failed[0]
     assert "nonsense" in failed[0]
+
+
+def test_a_folder_with_somebodys_files_in_it_is_left_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x" / "checkpoints").mkdir(parents=True)
+    (tmp_path / "x" / "notes.txt").write_text("of mine")
+    monkeypatch.setattr(Job, "command", lambda self, folder: ["--help"])
+    process, _ = local.spawn(Job("x", TINY), tmp_path / "x", one_thread=True)
+    assert process.wait() == 0
+    names = sorted(path.name for path in (tmp_path / "x").iterdir())
+    assert names == ["checkpoints", "notes.txt"]
+
+
+class Process:
+    """One that ended with a code."""
+
+    def __init__(self, code: int) -> None:
+        self.returncode = code
+
+    def poll(self) -> int:
+        return self.returncode
+
+    wait = poll
+
+
+@pytest.mark.parametrize(("deaths", "says"), [(5, ""), (6, "ended with code -9: Killed")])
+def test_a_run_whose_process_is_killed_goes_on_up_to_five_times(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    deaths: int,
+    says: str,
+) -> None:
+    begun: list[str] = []
+
+    def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple[Process, Path]:
+        begun.append(job.name)
+        (tmp_path / "log").write_text("Killed\n")
+        if len(begun) > deaths:
+            fake_run(folder, TINY)
+        return Process(-9 if len(begun) <= deaths else 0), tmp_path / "log"
+
+    monkeypatch.setattr(local, "spawn", spawn)
+    monkeypatch.setattr(local, "LOOK", 0.0)
+    (job,) = jobs_of([TINY])
+    done: list[Job] = []
+    failed = local.run_all([job], tmp_path, workers=1, done=lambda job, _: done.append(job))
+    said = capsys.readouterr().err
+    assert said.count("was killed by signal 9: it goes on from its last checkpoint") == 5
+    assert len(begun) == 6
+    assert done == ([] if says else [job])
+    assert says in "".join(failed)
+    assert says in said  # as it happens
+
+
+def test_a_run_that_fails_is_not_tried_again(tmp_path: Path) -> None:
+    (job,) = jobs_of([TINY])
+    assert not local.goes_on(job, 2, 0)
+    assert not local.goes_on(job, 128 + signal.SIGTERM, 0)
+
+
+def test_runs_take_the_memory_of_a_gpu_as_they_need_it_unless_told_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[str] = []
+
+    def popen(*what: Any, env: dict[str, str], **more: Any) -> None:
+        given.append(env["XLA_PYTHON_CLIENT_PREALLOCATE"])
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    monkeypatch.delenv("XLA_PYTHON_CLIENT_PREALLOCATE", raising=False)
+    local.spawn(Job("x", TINY), tmp_path / "x", one_thread=True)
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "true")
+    local.spawn(Job("x", TINY), tmp_path / "x", one_thread=True)
+    assert given == ["false", "true"]
 
 
 def test_a_run_that_ends_while_it_is_waited_for_is_not_run_again(
