@@ -21,10 +21,10 @@ from selectmdp.experiments import on_ray  # noqa: E402
 pytestmark = pytest.mark.slow
 
 
-def test_a_killed_worker_and_a_killed_driver_lose_and_repeat_nothing(tmp_path: Path) -> None:
-    tally = sweeps.sweep_killed(Lab(tmp_path / "lab"), trials=1, seed=0, done=lambda: None)
+def test_a_killed_worker_alone_and_with_the_driver_lose_and_repeat_nothing(tmp_path: Path) -> None:
+    tally = sweeps.sweep_killed(Lab(tmp_path / "lab"), trials=2, seed=0, done=lambda: None)
     assert tally.notes == []
-    assert (tally.trials, tally.lost) == (1, 0)
+    assert (tally.trials, tally.lost) == (2, 0)
 
 
 def test_a_cluster_that_is_there_keeps_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
