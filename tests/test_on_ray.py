@@ -98,6 +98,18 @@ def test_a_run_whose_process_is_killed_goes_on_in_the_same_worker(
     assert len(begun) == 13 + 6
 
 
+def test_what_ray_prints_of_a_death_does_not_become_part_of_the_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(ray, "is_initialized", lambda: True)
+    monkeypatch.setattr(ray, "nodes", list)
+    monkeypatch.setattr(on_ray, "_run", lambda *given: print("(raylet) A worker died") or [])
+    assert on_ray.run_all((), tmp_path, workers=1, done=lambda job, folder: None) == []
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "A worker died" in told.err
+
+
 def test_only_what_is_trained_now_is_under_way(tmp_path: Path) -> None:
     (job,) = jobs_of([TINY])
     folder = fake_run(tmp_path / job.name, TINY, reward=None)

@@ -6,8 +6,10 @@ the folder of the runs must be one that every node sees.
 """
 
 import os
+import sys
 import time
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +52,8 @@ def run_all(
     try:
         _warn("CPU", cpus, "RAY_RUN_CPUS")
         _warn("GPU", gpus, "RAY_RUN_GPUS")
-        return _run(jobs, root.resolve(), cpus, gpus, done, look)
+        with redirect_stdout(sys.stderr):  # Ray tells there of workers that died
+            return _run(jobs, root.resolve(), cpus, gpus, done, look)
     finally:
         if started:
             ray.shutdown()
