@@ -11,7 +11,7 @@ from pathlib import Path
 from selectmdp.config import TrainConfig
 from selectmdp.experiments import cost, generalization, store, sweeps
 from selectmdp.experiments.figures import FIGURES, GENERALIZATION, Figure
-from selectmdp.experiments.jobs import name_of
+from selectmdp.experiments.jobs import fingerprint, name_of
 from selectmdp.experiments.store import Row
 from selectmdp.report.results import published
 
@@ -93,7 +93,7 @@ def final(figure: Figure, config: TrainConfig, size: int, reward: float) -> Row:
         "cores": 1,
         "megabytes": 612,
         **VERSIONS,
-        "config": store.fingerprint(config),
+        "config": fingerprint(config),
     }
     return {name: str(told[name]) for name in store.FINALS}
 
@@ -144,7 +144,7 @@ def make_generalization(folder: Path, seeds: int = 4) -> None:
                     "episode_steps": 2500,
                     "mean_reward": f"{_played(network, trained, played, config.seed):.5f}",
                     "ci95": "0.00400",
-                    "config": store.fingerprint(config),
+                    "config": fingerprint(config),
                 }
                 rows.append({name: str(told[name]) for name in generalization.COLUMNS})
             if config.settings:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -162,7 +163,8 @@ def test_the_command_trains_on_4_devices(tmp_path: Path) -> None:
 class Pair:
     """The same command in two processes that know of each other, one device each."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, most: int = resource.RLIM_INFINITY) -> None:
+        """`most` bytes are what each can write into one file, as on a disk that is full."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -175,6 +177,7 @@ class Pair:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
             )
             for index in (0, 1)
         ]
@@ -217,6 +220,17 @@ def test_what_the_first_process_refuses_both_refuse(tmp_path: Path) -> None:
     for code, _, said in Pair("train", "circle", *SMALL, "--out", str(tmp_path)).ended():
         assert code == 2
         assert "exists and is not empty" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("most", "said"), [(3_000, "best was not written"), (20_000, "curve.png")])
+def test_what_the_disk_refuses_the_first_process_both_refuse(
+    tmp_path: Path, most: int, said: str
+) -> None:
+    train = ["train", "circle", *SMALL, "--steps", "640", "--out", str(tmp_path / "run")]
+    for code, _, told in Pair(*train, most=most).ended():
+        assert code == 2
+        assert said in told
 
 
 @pytest.mark.parametrize(

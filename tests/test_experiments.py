@@ -1,23 +1,26 @@
 """The figures as data, runs as jobs, and what is kept of them: no run lost, none made twice."""
 
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from selectmdp import cli, runs, tasks
+from selectmdp.cli.options import TaskOptions
 from selectmdp.config import TrainConfig
 from selectmdp.experiments import cost, generalization, local, store, sweeps
 from selectmdp.experiments.figures import FIGURES, GENERALIZATION, chosen
-from selectmdp.experiments.jobs import Job, arguments, finished, jobs_of, name_of
+from selectmdp.experiments.jobs import Job, arguments, fingerprint, finished, jobs_of, name_of
 from selectmdp.experiments.reproduce import tasks_of
 from selectmdp.experiments.store import Store
+from selectmdp.settings import FastSettings
 from selectmdp.spec import SelectError, Spec
 
 TINY = TrainConfig(
@@ -140,6 +143,15 @@ def test_a_run_is_named_after_what_it_is_and_typed_as_a_person_would() -> None:
     assert arguments(TINY) == [*typed.split(), "--set", "sums=true"]
 
 
+def test_a_name_too_long_for_a_folder_ends_in_a_fingerprint() -> None:
+    known = {each.name for each in fields(FastSettings) if isinstance(each.default, float)}
+    values = dict.fromkeys(sorted(known)[:7], 0.12345678901234566)
+    names = [name_of(replace(TINY, settings=values, seed=seed)) for seed in (0, 1)]
+    assert len(names[0]) == len(names[1]) == 150 + 1 + 12
+    assert names[0][:150] == names[1][:150]
+    assert names[0] != names[1]
+
+
 def test_a_run_that_was_begun_goes_on_and_one_at_its_end_is_finished(tmp_path: Path) -> None:
     (job,) = jobs_of([TINY])
     assert job.command(tmp_path / "new")[:2] == ["train", "circle"]
@@ -165,6 +177,25 @@ def test_a_result_that_was_cut_off_is_made_again(tmp_path: Path) -> None:
         assert finished(Job("x", TINY), folder) is None
 
 
+def test_a_result_whose_numbers_are_none_is_made_again(tmp_path: Path) -> None:
+    folder = fake_run(tmp_path / "run", TINY)
+    for changed in (
+        {"mean_reward": None},
+        {"mean_reward": "0.5"},
+        {"mean_reward": math.nan},
+        {"mean_reward": True},
+        {"ci95": math.inf},
+        {"seconds": None},
+        {"references": None},
+        {"references": {"random": 3}},
+        {"references": {"random": {"mean_reward": "x"}}},
+    ):
+        (folder / "result.json").write_text(json.dumps({**result_of(TINY), **changed}))
+        assert finished(Job("x", TINY), folder) is None, changed
+    (folder / "result.json").write_text(json.dumps({**result_of(TINY), "ci95": None}))
+    assert finished(Job("x", TINY), folder) is not None  # of one episode
+
+
 def test_a_run_is_kept_with_its_curve_and_then_counts_as_done(tmp_path: Path) -> None:
     (job,) = jobs_of([TINY])
     kept = Store(tmp_path, "4a")
@@ -181,6 +212,17 @@ def test_a_run_is_kept_with_its_curve_and_then_counts_as_done(tmp_path: Path) ->
     kept.add(job, tmp_path / "run", result_of(TINY, 0.5))  # once more: replaced, not doubled
     assert [row["mean_reward"] for row in kept.finals()] == ["0.50000"]
     assert len(kept.curves()) == 2
+
+
+def test_a_run_that_is_kept_is_done_by_any_name_so_that_a_sweep_may_grow(tmp_path: Path) -> None:
+    told = {"task": "circle", "steps": 4096}
+    (before,) = jobs_of(sweeps.configs_from(told))
+    kept = Store(tmp_path, "sweep")
+    kept.add(before, fake_run(tmp_path / "run", before.config), result_of(before.config))
+    first, second = jobs_of(sweeps.configs_from({**told, "steps": [4096, 8192]}))
+    assert (before.name, first.name) == ("circle-isq-u-seed0", "circle-isq-u-seed0-steps=4096")
+    assert kept.has(first)
+    assert not kept.has(second)
 
 
 def test_a_kept_run_of_another_budget_is_refused(tmp_path: Path) -> None:
@@ -227,12 +269,11 @@ def test_finished_runs_are_not_run_again_and_half_made_folders_begin_anew(
     fake_run(tmp_path / jobs[0].name, jobs[0].config)
     junk = tmp_path / jobs[1].name
     junk.mkdir()
-    (junk / ".config.json.tmp").write_text("killed here")
+    (junk / ".config.json.0123456789ab.tmp").write_text("killed here")
     started: list[str] = []
 
     def pretend(self: Job, folder: Path) -> list[str]:
         started.append(self.name)
-        assert not folder.exists()
         if self.config.seed == 1:
             fake_run(folder, self.config, 0.75)
             return ["--help"]  # a command that ends well
@@ -246,6 +287,82 @@ def test_finished_runs_are_not_run_again_and_half_made_folders_begin_anew(
     assert len(failed) == 1
     assert "ended with code 2" in failed[0]
     assert "nonsense" in failed[0]
+
+
+def test_a_folder_with_somebodys_files_in_it_is_left_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x" / "checkpoints").mkdir(parents=True)
+    (tmp_path / "x" / "notes.txt").write_text("of mine")
+    monkeypatch.setattr(Job, "command", lambda self, folder: ["--help"])
+    process, _ = local.spawn(Job("x", TINY), tmp_path / "x", one_thread=True)
+    assert process.wait() == 0
+    names = sorted(path.name for path in (tmp_path / "x").iterdir())
+    assert names == ["checkpoints", "notes.txt"]
+
+
+class Process:
+    """One that ended with a code."""
+
+    def __init__(self, code: int) -> None:
+        self.returncode = code
+
+    def poll(self) -> int:
+        return self.returncode
+
+    wait = poll
+
+
+@pytest.mark.parametrize(("deaths", "says"), [(5, ""), (6, "ended with code -9: Killed")])
+def test_a_run_whose_process_is_killed_goes_on_up_to_five_times(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    deaths: int,
+    says: str,
+) -> None:
+    begun: list[str] = []
+
+    def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple[Process, Path]:
+        begun.append(job.name)
+        (tmp_path / "log").write_text("Killed\n")
+        if len(begun) > deaths:
+            fake_run(folder, TINY)
+        return Process(-9 if len(begun) <= deaths else 0), tmp_path / "log"
+
+    monkeypatch.setattr(local, "spawn", spawn)
+    monkeypatch.setattr(local, "LOOK", 0.0)
+    (job,) = jobs_of([TINY])
+    done: list[Job] = []
+    failed = local.run_all([job], tmp_path, workers=1, done=lambda job, _: done.append(job))
+    said = capsys.readouterr().err
+    assert said.count("was killed by signal 9: it goes on from its last checkpoint") == 5
+    assert len(begun) == 6
+    assert done == ([] if says else [job])
+    assert says in "".join(failed)
+    assert says in said  # as it happens
+
+
+def test_a_run_that_fails_is_not_tried_again(tmp_path: Path) -> None:
+    (job,) = jobs_of([TINY])
+    assert not local.goes_on(job, 2, 0)
+    assert not local.goes_on(job, 128 + signal.SIGTERM, 0)
+
+
+def test_runs_take_the_memory_of_a_gpu_as_they_need_it_unless_told_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[str] = []
+
+    def popen(*what: Any, env: dict[str, str], **more: Any) -> None:
+        given.append(env["XLA_PYTHON_CLIENT_PREALLOCATE"])
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    monkeypatch.delenv("XLA_PYTHON_CLIENT_PREALLOCATE", raising=False)
+    local.spawn(Job("x", TINY), tmp_path / "x", one_thread=True)
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "true")
+    local.spawn(Job("x", TINY), tmp_path / "x", one_thread=True)
+    assert given == ["false", "true"]
 
 
 def test_a_run_that_ends_while_it_is_waited_for_is_not_run_again(
@@ -291,7 +408,7 @@ def test_plays_count_when_all_of_them_are_kept(tmp_path: Path) -> None:
     job, rows = Job(name_of(config), config), []
     for played, _, steps in generalization.plays("smoke", 2):
         told = (job.name, "pairs", 50, played, 0, config.steps, "fast", 2, steps, 0.1, 0.01)
-        told += (store.fingerprint(config),)
+        told += (fingerprint(config),)
         rows.append(dict(zip(generalization.COLUMNS, map(str, told), strict=True)))
     path = tmp_path / "generalization.csv"
     store.write(path, generalization.COLUMNS, rows[:-1])
@@ -406,6 +523,11 @@ def test_the_ablation_has_the_preset_and_every_change_on_the_same_seeds() -> Non
         ('task = "circle"\noptions = { json = "evil:make" }', "circle has no such option"),
         ('task = "circle"\noptions = { commands = [["--json"]] }', "--json"),
         ('task = "circle"\nvariants = 3', "variants=3 must be tables"),
+        ('task = "circle"\ntrials = 3', "trials=3: is for a search"),
+        (
+            'task = "league"\noptions = { formation = [[1, 4, 4, 2]] }',
+            r"options.formation=\(1, 4, 4, 2\): `selectmdp train` has no such option",
+        ),
         ('task = "circle"\n[[variants]]\npase = 1', "no name 'pase'; there are task"),
     ],
 )
@@ -416,6 +538,23 @@ def test_a_sweep_that_is_wrong_says_what_and_where(tmp_path: Path, text: str, me
         sweeps.configs_of(path)
     with pytest.raises(SelectError, match="cannot be read: No such file"):
         sweeps.configs_of(tmp_path / "none.toml")
+
+
+def test_the_options_of_a_sweep_are_those_of_train() -> None:
+    assert tuple(each.name for each in fields(TaskOptions)) == sweeps.OPTIONS
+
+
+def test_a_sweep_of_more_runs_than_anybody_makes_is_refused_before_any_is_described() -> None:
+    many = list(range(200))
+    told = {"task": "circle", "seed": many, "steps": many, "evaluations": many, "episodes": many}
+    with pytest.raises(SelectError, match=r"make 1,600,000,000 runs, more than the 100,000 of one"):
+        sweeps.configs_from(told)
+
+
+def test_what_the_command_line_refuses_is_told_without_its_box(tmp_path: Path) -> None:
+    (tmp_path / "x.log").write_text("╭─ Oh ─╮\n│ no --way │\n╰──────╯\n")
+    said = local.fault(Job("x", TINY), 2, tmp_path / "x.log")
+    assert said.startswith("x ended with code 2: no --way (")
 
 
 def test_a_budget_or_preset_for_a_file_that_has_its_own_is_refused(

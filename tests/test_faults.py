@@ -224,7 +224,7 @@ def test_a_run_that_does_not_begin_for_a_user_without_rights_is_lost(tmp_path: P
 def test_a_sweep_on_ray_that_fails_or_hangs_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(*given: Any) -> None:
+    def fails(*given: Any, **more: Any) -> None:
         raise SelectError("the sweep did not come so far")
 
     monkeypatch.setattr(sweeps, "find_spec", lambda name: True)

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_experiments import TINY, fake_run, result_of
+from test_experiments import TINY, Process, fake_run, result_of
 
 from benchmarks.faults import sweeps
 from benchmarks.faults.lab import Lab
 from selectmdp import runs
 from selectmdp.experiments import local
-from selectmdp.experiments.jobs import jobs_of
+from selectmdp.experiments.jobs import Job, jobs_of
 from selectmdp.spec import SelectError
 
 ray = pytest.importorskip("ray", reason='pip install "selectmdp[ray]"')
@@ -21,10 +21,10 @@ from selectmdp.experiments import on_ray  # noqa: E402
 pytestmark = pytest.mark.slow
 
 
-def test_a_killed_worker_and_a_killed_driver_lose_and_repeat_nothing(tmp_path: Path) -> None:
-    tally = sweeps.sweep_killed(Lab(tmp_path / "lab"), trials=1, seed=0, done=lambda: None)
+def test_a_killed_worker_alone_and_with_the_driver_lose_and_repeat_nothing(tmp_path: Path) -> None:
+    tally = sweeps.sweep_killed(Lab(tmp_path / "lab"), trials=2, seed=0, done=lambda: None)
     assert tally.notes == []
-    assert (tally.trials, tally.lost) == (1, 0)
+    assert (tally.trials, tally.lost) == (2, 0)
 
 
 def test_a_cluster_that_is_there_keeps_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,6 +73,41 @@ def test_a_task_made_again_after_its_run_had_ended_does_not_run_it_again(
     monkeypatch.setattr(local, "_wait_for_leftover", ends)
     monkeypatch.setattr(on_ray, "spawn", lambda *given, **more: pytest.fail("it was run again"))
     assert on_ray._one(job, str(folder), True) is None
+
+
+def test_a_run_whose_process_is_killed_goes_on_in_the_same_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (job,) = jobs_of([TINY])
+    (tmp_path / "log").write_text("Killed\n")
+    begun: list[str] = []
+
+    def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple[Process, Path]:
+        begun.append(job.name)
+        if len(begun) == 3:
+            fake_run(folder, TINY)
+        return Process(0 if len(begun) == 3 else -9), tmp_path / "log"
+
+    monkeypatch.setattr(on_ray, "spawn", spawn)
+    assert on_ray._one(job, str(tmp_path / job.name), True) is None
+    assert len(begun) == 3
+    begun.extend(["others"] * 10)
+    said = on_ray._one(job, str(tmp_path / "other"), True)
+    assert said is not None
+    assert "ended with code -9: Killed" in said
+    assert len(begun) == 13 + 6
+
+
+def test_what_ray_prints_of_a_death_does_not_become_part_of_the_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(ray, "is_initialized", lambda: True)
+    monkeypatch.setattr(ray, "nodes", list)
+    monkeypatch.setattr(on_ray, "_run", lambda *given: print("(raylet) A worker died") or [])
+    assert on_ray.run_all((), tmp_path, workers=1, done=lambda job, folder: None) == []
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "A worker died" in told.err
 
 
 def test_only_what_is_trained_now_is_under_way(tmp_path: Path) -> None:

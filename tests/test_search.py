@@ -64,7 +64,7 @@ class Pretended:
 
         runs.make_folder(folder)
         runs.create(folder, job.config, tasks.make(job.config.task, **job.config.options).spec)
-        result = {**dict.fromkeys(NEEDED), "mean_reward": reward}
+        result = {**dict.fromkeys(NEEDED), "references": {}, "mean_reward": reward, "seconds": 1.0}
         (folder / "result.json").write_text(json.dumps(result))
 
 
@@ -174,6 +174,76 @@ def test_a_search_of_other_values_in_the_same_folder_is_refused(tmp_path: Path) 
         searched(path, tmp_path / "out", Pretended())
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("steps = 4096", "steps = 8192"),
+        ("seed = [0, 1]", "seed = 0"),
+        ("[search]", '[search]\n"settings.averaging" = { low = 0.1, high = 0.2 }'),
+        ('"settings.epochs" = { low = 1, high = 3 }', ""),
+    ],
+)
+def test_a_file_that_changed_is_another_search_also_when_all_trials_are_made(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(FILE)
+    searched(path, tmp_path / "out", Pretended())
+    path.write_text(FILE.replace(old, new))
+    with pytest.raises(SelectError, match=r"holds a search of other values .*another --out"):
+        searched(path, tmp_path / "out", Pretended())
+
+
+def test_more_trials_of_the_same_file_go_on(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(FILE)
+    searched(path, tmp_path / "out", Pretended())
+    path.write_text(FILE.replace("trials = 4", "trials = 5"))
+    engine = Pretended()
+    assert len(searched(path, tmp_path / "out", engine)["trials"]) == 5
+    assert len(engine.made) == 2
+
+
+def test_the_lock_of_a_killed_search_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.toml").write_text(FILE)
+    searched(Path("s.toml"), Path("out"), Pretended())
+    Path("out/study.journal.lock").symlink_to("out/study.journal")  # it leads to nothing
+    Path("s.toml").write_text(FILE.replace("trials = 4", "trials = 5"))
+    assert len(searched(Path("s.toml"), Path("out"), Pretended())["trials"]) == 5
+    assert not Path("out/study.journal.lock").is_symlink()
+
+
+def test_a_last_line_of_the_journal_that_was_cut_off_is_dropped(tmp_path: Path) -> None:
+    path, journal = tmp_path / "s.toml", tmp_path / "out" / "study.journal"
+    path.write_text(FILE)
+    with pytest.raises(KeyboardInterrupt):
+        searched(path, tmp_path / "out", Pretended(die_after=3))
+    with journal.open("ab") as file:
+        file.write(b'{"op_code": 5, "work')
+    assert len(searched(path, tmp_path / "out", Pretended())["trials"]) == 4
+    assert all(json.loads(line) for line in journal.read_text().splitlines())
+
+
+@pytest.mark.parametrize("line", ["nonsense", "[]", '{"op_code": 99}', '{"op_code": 5}'])
+def test_a_damaged_journal_is_told_with_what_to_do(tmp_path: Path, line: str) -> None:
+    path, journal = tmp_path / "s.toml", tmp_path / "out" / "study.journal"
+    path.write_text(FILE)
+    searched(path, tmp_path / "out", Pretended())
+    lines = journal.read_text().splitlines()
+    journal.write_text("\n".join([*lines[:3], line, *lines[4:]]) + "\n")
+    with pytest.raises(SelectError, match=r"study.journal cannot be read .*another --out"):
+        searched(path, tmp_path / "out", Pretended())
+    (tmp_path / "mine.txt").write_text("precious")
+    journal.unlink()
+    journal.symlink_to(tmp_path / "mine.txt")
+    with pytest.raises(SelectError, match=r"cannot be read .*it is a link"):
+        searched(path, tmp_path / "out", Pretended())
+    assert (tmp_path / "mine.txt").read_text() == "precious"
+
+
 def test_a_search_without_trials_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
     path.write_text(FILE.replace("trials = 4", "trials = 0"))
@@ -190,6 +260,15 @@ def test_a_search_without_trials_is_refused(tmp_path: Path) -> None:
         ('"settings.epochs" = { low = 3, high = 1 }', "give { low = "),
         ('"settings.epochs" = { low = 0, high = 1, log = true }', "above 0 with log"),
         ('"settings.epochs" = { choices = [] }', "or { choices = "),
+        ('"settings.epochs" = { low = 1, high = inf }', "two finite numbers"),
+        ('"settings.epochs" = { low = nan, high = 1.0 }', "two finite numbers"),
+        ('"settings.epochs" = { low = -1e308, high = 1e308 }', "two finite numbers"),
+        ('"settings.epochs" = { low = 1, high = 3, lgo = true }', "and nothing beside"),
+        ('"settings.epochs" = { low = 1, high = 3, log = 1 }', "log = true"),
+        ('"settings.epochs" = { choices = [1], low = 1 }', "and nothing beside"),
+        ('"settings.epochs" = { choices = [1979-05-27] }', "of numbers, texts or lists"),
+        ('"settings.epochs" = { choices = [[[1]]] }', "of numbers, texts or lists"),
+        ('"settings.epochs" = { choices = [inf] }', "of numbers, texts or lists"),
         ('algoritm = { choices = ["isq-u"] }', "no name 'algoritm' to search; there are task"),
         ('"settings.pace" = { choices = [1] }', "no setting 'pace'"),
     ],

@@ -5,6 +5,7 @@ import dataclasses
 import json
 import os
 import re
+import socket
 import sys
 from functools import cache
 from pathlib import Path
@@ -16,10 +17,12 @@ import tiny
 import selectmdp as sm
 from benchmarks import made_results
 from selectmdp import machine, runs, worlds
-from selectmdp.experiments import store, sweeps
+from selectmdp.experiments import local, store, sweeps
+from selectmdp.experiments.jobs import Job
 from selectmdp.report import overview
 from selectmdp.report.replay import page_of
 from selectmdp.report.results import load
+from selectmdp.runlog import RunLog
 from selectmdp.spec import SelectError
 from selectmdp.theory.page import page as verify_page
 from selectmdp.theory.plan import Plan, Verdict
@@ -134,6 +137,62 @@ def test_a_pipe_in_place_of_a_file_is_refused_and_not_waited_for(tmp_path: Path)
         runs.content_of(tmp_path)
 
 
+def test_a_run_that_goes_on_writes_through_no_link_and_into_no_pipe(tmp_path: Path) -> None:
+    mine, run = tmp_path / "mine.txt", tmp_path / "run"
+    mine.write_text("precious")
+    run.mkdir()
+    (run / runs.HOLDER).symlink_to(mine)
+    with runs.alone_in(run):
+        assert not (run / runs.HOLDER).is_symlink()
+        assert runs._holder(run) == f"process {os.getpid()}"
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(run / runs.HOLDER)
+        assert runs._holder(run) == "another process"
+        with runs.alone_in(run):
+            assert runs._holder(run) == f"process {os.getpid()}"
+    (run / runs.HOLDER).write_text("7 " + "x" * 1000)
+    assert runs._holder(run) == "another process"
+    (tmp_path / "away").mkdir()
+    for name in ("checkpoints", "tensorboard"):
+        (run / name).symlink_to(tmp_path / "away")
+        with pytest.raises(SelectError, match=f"{name} is a link: put the folder itself there"):
+            sm.train(None, out=run, resume=True)
+        (run / name).unlink()
+    assert mine.read_text() == "precious"
+    assert list((tmp_path / "away").iterdir()) == []
+
+
+def test_events_are_written_through_no_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tensorboard").mkdir()
+    (tmp_path / "mine.txt").write_text("precious")
+    name = "tensorboard/events.out.tfevents.9999999999.here.0001"
+    (tmp_path / name).symlink_to(tmp_path / "mine.txt")
+    monkeypatch.setattr(socket, "gethostname", lambda: "here")
+    with pytest.raises(SelectError, match=r"cannot write .*tensorboard: File exists"):
+        RunLog(tmp_path)
+    assert (tmp_path / "mine.txt").read_text() == "precious"
+
+
+def test_what_a_run_says_is_written_through_no_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.txt").write_text("precious")
+    (tmp_path / "x.log").symlink_to(tmp_path / "mine.txt")
+    monkeypatch.setattr(Job, "command", lambda self, folder: ["nonsense"])
+    process, log = local.spawn(
+        Job("x", runs.config_of(tiny.finished())[0]), tmp_path / "x", one_thread=True
+    )
+    assert process.wait() == 2
+    assert "nonsense" in log.read_text()
+    assert (tmp_path / "mine.txt").read_text() == "precious"
+
+
+def nowhere() -> Path:
+    raise RuntimeError("Could not determine home directory.")
+
+
 def test_compiled_programs_are_kept_where_only_this_user_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +204,9 @@ def test_compiled_programs_are_kept_where_only_this_user_writes(
     assert machine.compiled_cache() is None
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert machine.compiled_cache() is None
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", nowhere)
     assert machine.compiled_cache() is None
 
 

@@ -150,6 +150,14 @@ def config_damaged(rng: random.Random, run: Path) -> None:
         _flip(rng, path)
 
 
+def holder_replaced(rng: random.Random, run: Path) -> None:
+    """What tells who trains here is a link to elsewhere, or a pipe that nobody reads."""
+    if rng.random() < 0.5:
+        (run / ".process").symlink_to(Path(MARK).absolute())
+    else:
+        os.mkfifo(run / ".process")
+
+
 Damage = Callable[[random.Random, Path], None]
 DAMAGES: dict[str, Damage] = {
     "truncated": truncated,
@@ -165,6 +173,7 @@ DAMAGES: dict[str, Damage] = {
     "a module named": named_module,
     "forged values": forged_meta,
     "config damaged": config_damaged,
+    "holder replaced": holder_replaced,
 }
 ACCIDENTS = ("truncated", "bit flipped", "zero length")
 """Where a file of the newest checkpoint is not what its manifest says, or that not what it was."""

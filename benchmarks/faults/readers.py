@@ -144,10 +144,12 @@ class Reader:
 
     def _resumed(self, run: Path) -> bool:
         """As training goes on: config, newest whole checkpoint, and that they belong together."""
-        config, _ = runs.config_of(run)
-        world_to_resume(run, None, config, Hosting())
-        folder, _ = runs.keeper(run).newest_intact()
-        state, (kept, meta) = self._state(folder), runs.meta_of(folder)
+        with runs.alone_in(run):
+            runs.check_links(run)
+            config, _ = runs.config_of(run)
+            world_to_resume(run, None, config, Hosting())
+            folder, _ = runs.keeper(run).newest_intact()
+            state, (kept, meta) = self._state(folder), runs.meta_of(folder)
         if kept != config:
             raise SelectError(f"{folder} is of another run")
         return config == self.config and _numbers(state) == self.states.get(meta["step"])
@@ -191,7 +193,7 @@ def _limit() -> None:
 def _look_for_mark(tally: Tally, place: Path) -> None:
     if (place / damage.MARK).exists():
         tally.code_run += 1
-        tally.notes.append(f"{tally.fault}: code from a file was run")
+        tally.notes.append(f"{tally.fault}: code from a file was run, or its link followed")
 
 
 def _clear(place: Path) -> None:

@@ -1,8 +1,8 @@
-"""A sweep on Ray, with a worker killed under it and then the driver: no run lost, none made twice.
+"""Sweeps on Ray with a worker killed under them: no run lost, none made twice.
 
-The run of the worker must go on in another while the sweep does; after the driver's death the sweep
-goes on by the same command. What its runs end with is compared with a sweep of the same file by the
-local engine, which nothing disturbed.
+The run of the worker must go on in another while the sweep does. Every other sweep then comes to
+its end by itself; under the rest the driver is killed too, and they go on by the same command. What
+the runs end with is compared with a sweep of the same file by the local engine, undisturbed.
 """
 
 import csv
@@ -39,8 +39,8 @@ Awaited = TypeVar("Awaited")
 
 
 def sweep_killed(lab: Lab, trials: int, seed: int, done: Callable[[], None]) -> Tally:
-    """So many sweeps, each with both deaths."""
-    tally = Tally("ray", about="Ray worker, then Ray driver, killed in a sweep")
+    """So many sweeps, with both deaths and with that of a worker alone in turn."""
+    tally = Tally("ray", about="Ray worker killed in a sweep, every other time the driver too")
     if find_spec("ray") is None:
         tally.notes.append('not tried: pip install "selectmdp[ray]"')
         return tally
@@ -49,9 +49,9 @@ def sweep_killed(lab: Lab, trials: int, seed: int, done: Callable[[], None]) -> 
     path.write_text(FILE)
     undisturbed = lab.folder("sweep-local")
     _end(_started(path, undisturbed, "local", lab.cache), undisturbed)
-    for _ in range(trials):
+    for number in range(trials):
         try:
-            _one(tally, lab, path, undisturbed, rng)
+            _one(tally, lab, path, undisturbed, rng, with_driver=number % 2 == 0)
         except SelectError as error:
             tally.lost += 1
             tally.notes.append(str(error))
@@ -60,7 +60,15 @@ def sweep_killed(lab: Lab, trials: int, seed: int, done: Callable[[], None]) -> 
     return tally
 
 
-def _one(tally: Tally, lab: Lab, path: Path, undisturbed: Path, rng: random.Random) -> None:
+def _one(
+    tally: Tally,
+    lab: Lab,
+    path: Path,
+    undisturbed: Path,
+    rng: random.Random,
+    *,
+    with_driver: bool,
+) -> None:
     out = lab.folder("sweep-ray")
     until = time.monotonic() + PATIENCE
     first = _started(path, out, "ray", lab.cache)
@@ -68,12 +76,26 @@ def _one(tally: Tally, lab: Lab, path: Path, undisturbed: Path, rng: random.Rand
         _wait(until, lambda: any(out.glob("runs/*/checkpoints/step-*")))
         _kill(rng.choice(_wait(until, lambda: on_ray(out))), with_its_run=rng.random() < 0.5)
         _wait(until, lambda: any(each.resumes for each in trainings(out)))
+        if not with_driver:
+            _judge(tally, out, undisturbed, {}, _end(first, out))
+            return
         _wait(until, lambda: len(finals(out)) >= 1)
     finally:
-        os.killpg(first.pid, signal.SIGKILL)  # the driver, and its cluster with it
-        first.communicate()
+        if first.poll() is None:
+            os.killpg(first.pid, signal.SIGKILL)  # the driver, and its cluster with it
+            first.communicate()
     before = finals(out)
-    told = _end(_started(path, out, "ray", lab.cache), out)
+    _judge(tally, out, undisturbed, before, _end(_started(path, out, "ray", lab.cache), out))
+
+
+def _judge(
+    tally: Tally,
+    out: Path,
+    undisturbed: Path,
+    before: dict[str, dict[str, str]],
+    told: dict[str, Any],
+) -> None:
+    """A sweep at its end: every run once, those that were done `before` as they were."""
     after = finals(out)
     lost = [name for name in before if after.get(name) != before[name]]
     if lost or len(after) != RUNS:

@@ -28,9 +28,9 @@ def compiled_cache() -> Path | None:
 
     JAX runs what it finds there, so it is no folder that came from elsewhere. None: there is none.
     """
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(home) / "selectmdp" / "compiled"
     try:
+        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        folder = Path(home) / "selectmdp" / "compiled"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.stat()
     except (OSError, RuntimeError):

@@ -135,6 +135,7 @@ class _Events:
             stamps = [int(parts[3]) for parts in others if parts[3].isdecimal()]
             stamp = max([int(time.time()), *stamps])
             self._path = folder / f"{EVENTS}.{stamp}.{socket.gethostname()}.{earlier:04d}"
+            self._path.touch(exist_ok=False)  # a link of this name would be written through
             self._file = RecordWriter(str(self._path))
         started = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
         self._add(self._event(wall_time=time.time(), file_version="brain.Event:2"))

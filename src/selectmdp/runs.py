@@ -28,7 +28,6 @@ from selectmdp.files import (
     MOST_JSON,
     read_bounded,
     sealed,
-    told,
     unsealed,
     write_whole,
 )
@@ -42,7 +41,9 @@ from selectmdp.spec import SelectError, Spec, check_count
 CONFIG = "config.json"
 HOLDER = ".process"
 """Which process trains here: its id and machine. The lock counts, this only tells whose it is."""
-LEFTOVER = re.escape(HOLDER) + r"|\.config\.json\.[0-9a-f]{12}\.tmp"
+MOST_HOLDER = 300
+"""Bytes of it."""
+LEFTOVER = r"\.process|\.(config\.json|\.process)\.[0-9a-f]{12}\.tmp"
 """What a process leaves that was killed before its run had a config."""
 NEEDED = ("legal_after", "sort_key")
 """What a policy may need of the world that it learned in."""
@@ -82,6 +83,13 @@ def create(folder: Path, config: TrainConfig, spec: Spec, devices: int = 1) -> N
     write_whole(folder / CONFIG, sealed(content))
 
 
+def check_links(folder: Path) -> None:
+    """A run that goes on writes into its own folders alone, wherever it came from."""
+    for path in (folder / "checkpoints", folder / "tensorboard"):
+        if path.is_symlink():
+            raise SelectError(f"{path} is a link: put the folder itself there, then resume")
+
+
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
     """While this process works in a folder no other may; the lock of a killed one is gone too."""
@@ -100,8 +108,7 @@ def alone_in(folder: Path) -> Iterator[None]:
             ) from None
         except OSError:  # a file system without locks
             pass
-        with told(folder):
-            (folder / HOLDER).write_text(f"{os.getpid()} {socket.gethostname()}\n")
+        write_whole(folder / HOLDER, f"{os.getpid()} {socket.gethostname()}\n".encode())
         try:
             yield
         finally:
@@ -114,7 +121,8 @@ def alone_in(folder: Path) -> Iterator[None]:
 def _holder(folder: Path) -> str:
     """Who has the lock, as far as it told."""
     with suppress(OSError, ValueError):
-        number, _, machine = (folder / HOLDER).read_bytes()[:300].decode().strip().partition(" ")
+        text = read_bounded(folder / HOLDER, MOST_HOLDER).decode()
+        number, _, machine = text.strip().partition(" ")
         here = machine == socket.gethostname()
         return f"process {int(number)}" + ("" if here else f" on {machine!r}")
     return "another process"

@@ -76,8 +76,7 @@ class Trainer:
             self.caught = stack.enter_context(signals.noted())
             running, notes = self._begin()
             first = int(running.step)
-            if processes.is_first():
-                self.log = stack.enter_context(RunLog(self.folder, resume_step=first or None))
+            processes.told(lambda: self._open_log(stack, first))
             self.display = stack.enter_context(TrainingDisplay(title, self.config.steps, first))
             for note in notes:
                 self.display.println(note)
@@ -89,6 +88,9 @@ class Trainer:
                     raise self._stopped(int(running.step))
                 running = self._chunk(running)
             return self._finish(running)
+
+    def _open_log(self, stack: ExitStack, first: int) -> None:
+        self.log = stack.enter_context(RunLog(self.folder, resume_step=first or None))
 
     def _begin(self) -> tuple[Running, list[str]]:
         """A fresh run, or the newest checkpoint; and what is to be said about it."""
@@ -135,7 +137,7 @@ class Trainer:
         if last or step % config.every(config.evaluations) == 0:
             self._glance(running, report)
         elif step % config.every(ROWS) == 0:
-            self._row(running, report)
+            processes.told(lambda: self._row(running, report))
         if last or step % config.every(SAVES, SAVE_STEPS) == 0:
             running = self._save(running)
         return running
@@ -186,18 +188,20 @@ class Trainer:
             steps=min(self.episode_steps, GLANCE_STEPS),
         )
         self.display.update(int(running.step), reward=told.mean_reward, note="")
+        processes.told(lambda: self._keep(running, report, told))
+
+    def _keep(self, running: Running, report: ChunkReport | None, told: Evaluation) -> None:
+        """In the first process, which alone need know the best."""
         self._row(running, report, told)
         if math.isfinite(told.mean_reward) and (self.best is None or told.mean_reward > self.best):
             self.best = told.mean_reward
             policy = self._policy(running)
-            if processes.is_first():
-                self.keeper.write_best({"policy": policy.params}, policy.about)
+            self.keeper.write_best({"policy": policy.params}, policy.about)
 
     def _row(
         self, running: Running, report: ChunkReport | None, told: Evaluation | None = None
     ) -> None:
-        if self.log is None:
-            return
+        assert self.log is not None
         step = int(running.step)
         self.log.row(
             step,
@@ -244,7 +248,21 @@ class Trainer:
         return devices.here(self.learner.policy(running.learner))
 
     def _finish(self, running: Running) -> TrainResult:
-        """Judge the policy and the references on the same episodes."""
+        """Judge, and write down what came of it."""
+        judged = None
+        with suppress(signals.Stopped):
+            judged = self._judged(running)
+        if processes.any_of(judged is None) or judged is None:
+            raise self._stopped(self.config.steps)
+        self.display.update(self.config.steps, note="")
+        result = TrainResult(
+            self._policy(running), *judged, self.folder, self.seconds, peak_megabytes()
+        )
+        processes.told(lambda: results.write(result))
+        return result
+
+    def _judged(self, running: Running) -> tuple[Evaluation, dict[str, Evaluation]]:
+        """The policy and the references on the same episodes."""
 
         def judged(name: str, judge: worlds.Judge, params: Any = None) -> Evaluation:
             def progress(done: int, total: int) -> None:
@@ -259,14 +277,7 @@ class Trainer:
         evaluation = judged(self.config.algorithm, self.judge, self._learned(running))
         others = worlds.references(self.world)
         references = {name: judged(name, judge) for name, judge in others.items()}
-        self.display.update(self.config.steps, note="")
-        policy = self._policy(running)
-        result = TrainResult(
-            policy, evaluation, references, self.folder, self.seconds, peak_megabytes()
-        )
-        if processes.is_first():
-            results.write(result)
-        return result
+        return evaluation, references
 
     def _stopped(self, step: int) -> signals.Stopped:
         where, task = f"step {step:,} of {self.config.steps:,}", self.config.task

@@ -129,6 +129,7 @@ def _entered(stack: ExitStack, out: str | Path | None) -> str:
     if out is None or not Path(out).is_dir():
         raise SelectError(f"out={out}: there is no run to resume; give the folder of one")
     stack.enter_context(runs.alone_in(Path(out)))
+    runs.check_links(Path(out))
     return str(out)
 
 

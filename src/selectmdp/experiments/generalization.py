@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from selectmdp.config import TrainConfig
 from selectmdp.experiments import store
-from selectmdp.experiments.jobs import Job
+from selectmdp.experiments.jobs import Job, fingerprint
 from selectmdp.spec import SelectError
 
 PAIRS = (50, 200)
@@ -54,7 +54,7 @@ def is_played(folder: Path, job: Job, budget: str) -> bool:
     """Whether all plays of a trained policy are kept; those of another config are refused."""
     path = folder / "generalization.csv"
     kept = [row for row in store.read(path, COLUMNS) if row["run"] == job.name]
-    if any(row["config"] != store.fingerprint(job.config) for row in kept):
+    if any(row["config"] != fingerprint(job.config) for row in kept):
         raise SelectError(
             f"{path} holds {job.name} of {kept[0]['steps']} steps by preset {kept[0]['preset']}, "
             f"asked for is {job.config.steps} by {job.config.preset}, or another default of it: "
@@ -87,7 +87,7 @@ def play(folder: Path, job: Job, run: Path, budget: str) -> None:
             "episode_steps": told["steps"],
             "mean_reward": f"{told['mean_reward']:.5f}",
             "ci95": f"{told['ci95']:.5f}",
-            "config": store.fingerprint(job.config),
+            "config": fingerprint(job.config),
         }
         rows.append({name: str(row[name]) for name in COLUMNS})
     path = folder / "generalization.csv"

@@ -3,6 +3,9 @@
 One description serves every engine: the processes of this machine, and a cluster's.
 """
 
+import hashlib
+import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain, count
@@ -50,8 +53,15 @@ def jobs_of(configs: Sequence[TrainConfig]) -> tuple[Job, ...]:
     return tuple(Job(name, config) for name, config in of_name.items())
 
 
+MOST_NAME = 150
+"""Bytes of a name before what jobs differ in; a file system takes 255 of all."""
+
+
 def name_of(config: TrainConfig) -> str:
-    """Task, sizes, algorithm, changed settings and seed: fit for a folder."""
+    """Task, sizes, algorithm, changed settings and seed: fit for a folder.
+
+    One that would be too long for that ends in a fingerprint instead.
+    """
     short = {"num_items": "N", "num_context": "U", "num_select": "K", "commands": "C"}
     parts = [config.task]
     for name, value in config.options.items():
@@ -59,7 +69,16 @@ def name_of(config: TrainConfig) -> str:
         parts.append(f"{short.get(name, name + '=')}{told}")
     parts.append(config.algorithm)
     parts += [f"{name}={value}" for name, value in config.settings.items()]
-    return "-".join([*parts, f"seed{config.seed}"]).replace("/", "_")
+    name = "-".join([*parts, f"seed{config.seed}"]).replace("/", "_")
+    if len(name.encode()) <= MOST_NAME:
+        return name
+    return f"{name.encode()[:MOST_NAME].decode(errors='ignore')}-{fingerprint(config)}"
+
+
+def fingerprint(config: TrainConfig) -> str:
+    """Short for all that a run depends on, the preset's defaults too."""
+    told = json.dumps(config.to_json(), sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()[:12]
 
 
 def arguments(config: TrainConfig) -> list[str]:
@@ -90,8 +109,7 @@ def finished(job: Job, folder: Path) -> Mapping[str, Any] | None:
         result = read_json(path)
     except (OSError, ValueError):
         return None  # the run goes on from its last checkpoint and writes it again
-    whole = isinstance(result, dict) and result.keys() >= NEEDED
-    return result if whole else None
+    return result if _is_whole(result) else None
 
 
 NEEDED = {
@@ -99,6 +117,25 @@ NEEDED = {
     *("num_commands", "dynamics", "unit", "evaluation_steps", "seconds", "cores", "megabytes"),
 }
 """What is kept of a result: one without it is damaged."""
+
+
+def _is_whole(result: Any) -> bool:
+    """Whether all is there that is kept, and numbers are what they should be."""
+    if not isinstance(result, dict) or not result.keys() >= NEEDED:
+        return False
+    references = result["references"]
+    if not isinstance(references, dict):
+        return False
+    others = [told.get("mean_reward") for told in references.values() if isinstance(told, dict)]
+    # Of one episode there is no interval, and a reference may earn without bound.
+    optional = [number for number in (result["ci95"], *others) if number is not None]
+    numbers = (result["mean_reward"], result["seconds"], *optional)
+    return len(others) == len(references) and all(map(_is_finite, numbers))
+
+
+def _is_finite(number: Any) -> bool:
+    is_number = isinstance(number, int | float) and not isinstance(number, bool)
+    return is_number and math.isfinite(number)
 
 
 def _typed(value: Any) -> str:

@@ -1,11 +1,10 @@
 """The engine of this machine: one process a run, as many side by side as there are cores.
 
-A run that was broken off goes on from its checkpoint. Children end, after saving, when their parent
-does; Ctrl-C reaches all of them.
+A run that was broken off goes on from its checkpoint, and so does one whose process was killed, as
+where memory ran out. Children end, after saving, when their parent does; Ctrl-C reaches them all.
 """
 
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -13,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from selectmdp import runs, signals
+from selectmdp import console, runs, signals
 from selectmdp.experiments.jobs import Job, finished
+from selectmdp.files import told
 from selectmdp.machine import ONE_THREAD, compiled_cache, cores
 from selectmdp.spec import SelectError, check_count
 
@@ -22,7 +22,8 @@ LOOK = 0.5
 """Seconds between two looks at the running processes."""
 PATIENCE = 60.0
 """Seconds that a run left over by a killed parent has to save and end."""
-
+RETRIES = 5
+"""How often a run goes on whose process, or whose worker on Ray, was killed."""
 
 CHILD = """
 import ctypes, os, runpy, signal, sys
@@ -51,6 +52,8 @@ class Running(NamedTuple):
     folder: Path
     process: "subprocess.Popen[bytes]"
     log: Path
+    deaths: int
+    """Processes of it that were killed before this one."""
 
 
 Look = Callable[[Sequence[UnderWay]], None]
@@ -82,16 +85,19 @@ def run_all(
                     if settled(job, folder) is not None:
                         done(job, folder)
                     else:
-                        process, log = spawn(job, folder, one_thread=side_by_side > 1)
-                        running.append(Running(job, folder, process, log))
+                        running.append(_begun(job, folder, side_by_side))
                 look([UnderWay(each.job, each.folder) for each in running])
                 time.sleep(LOOK if running else 0.0)
                 for each in [each for each in running if each.process.poll() is not None]:
                     running.remove(each)
                     if finished(each.job, each.folder) is not None:
                         done(each.job, each.folder)
+                    elif not caught and goes_on(each.job, each.process.returncode, each.deaths):
+                        again = _begun(each.job, each.folder, side_by_side, each.deaths + 1)
+                        running.append(again)
                     elif not caught:
                         failed.append(fault(each.job, each.process.returncode, each.log))
+                        tell(failed[-1])
         finally:
             _end(running)
     if caught:
@@ -108,34 +114,59 @@ def settled(job: Job, folder: Path) -> Mapping[str, Any] | None:
     return result
 
 
+def goes_on(job: Job, code: int, deaths: int) -> bool:
+    """Whether a run that ended so is tried again: who was killed could not say what was wrong."""
+    if code >= 0 or deaths >= RETRIES:
+        return False
+    tell(f"{job.name} was killed by signal {-code}: it goes on from its last checkpoint")
+    return True
+
+
+def tell(text: str) -> None:
+    """Say at once what a person may want to look at."""
+    console.aside.print(text, soft_wrap=True)
+
+
 def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple["subprocess.Popen[bytes]", Path]:
     """The process that makes a run, or goes on with it, and the file of what it says."""
-    if folder.exists() and not runs.is_run(folder):
-        shutil.rmtree(folder)  # killed before it had a config: nothing is lost
     log = folder.parent / f"{job.name}.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
+    runs.make_folder(log.parent)
     environment, flags = dict(os.environ), os.environ.get("XLA_FLAGS", "")
     if one_thread and ONE_THREAD not in flags:  # runs side by side are fastest so
         environment["XLA_FLAGS"] = f"{flags} {ONE_THREAD}".strip()
+    # A GPU may have several runs: none takes most of its memory before it needs it.
+    environment.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     # Seeds of one world and algorithm are one program: it is compiled once.
     cache = compiled_cache()
     if cache is not None:
         environment.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
-    with log.open("wb") as told:
+    with told(log):
+        log.unlink(missing_ok=True)  # it may be a link, and is not written through
+        said = log.open("xb")
+    with said:
         process = subprocess.Popen(
             [sys.executable, "-c", CHILD, str(os.getpid()), *job.command(folder)],
             stdout=subprocess.DEVNULL,
-            stderr=told,
+            stderr=said,
             env=environment,
         )
     return process, log
 
 
+BORDER = "╭╮╰╯│─ \t"
+"""Around what the command line refuses."""
+
+
 def fault(job: Job, code: int, log: Path) -> str:
     """What a run that failed said last."""
-    lines = log.read_text(errors="replace").strip().splitlines()
-    last = lines[-1] if lines else "it said nothing"
+    lines = [line.strip(BORDER) for line in log.read_text(errors="replace").splitlines()]
+    last = next(filter(None, reversed(lines)), "it said nothing")
     return f"{job.name} ended with code {code}: {last} ({log})"
+
+
+def _begun(job: Job, folder: Path, side_by_side: int, deaths: int = 0) -> Running:
+    process, log = spawn(job, folder, one_thread=side_by_side > 1)
+    return Running(job, folder, process, log, deaths)
 
 
 def _wait_for_leftover(folder: Path) -> None:

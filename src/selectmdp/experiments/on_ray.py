@@ -6,8 +6,10 @@ the folder of the runs must be one that every node sees.
 """
 
 import os
+import sys
 import time
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,21 @@ import ray
 
 from selectmdp import console, runs, signals
 from selectmdp.experiments.jobs import Job, finished
-from selectmdp.experiments.local import LOOK, Done, Look, UnderWay, fault, settled, spawn
+from selectmdp.experiments.local import (
+    LOOK,
+    RETRIES,
+    Done,
+    Look,
+    UnderWay,
+    fault,
+    goes_on,
+    settled,
+    spawn,
+    tell,
+)
 from selectmdp.machine import cores
 from selectmdp.spec import SelectError, check_count
 
-RETRIES = 5
-"""How often a run is tried again whose worker died."""
 REQUESTS = {"RAY_RUN_CPUS": 1.0, "RAY_RUN_GPUS": 0.0}
 """Variables that say how much of its node a run asks for, and what it asks for otherwise."""
 
@@ -41,7 +52,8 @@ def run_all(
     try:
         _warn("CPU", cpus, "RAY_RUN_CPUS")
         _warn("GPU", gpus, "RAY_RUN_GPUS")
-        return _run(jobs, root.resolve(), cpus, gpus, done, look)
+        with redirect_stdout(sys.stderr):  # Ray tells there of workers that died
+            return _run(jobs, root.resolve(), cpus, gpus, done, look)
     finally:
         if started:
             ray.shutdown()
@@ -101,6 +113,7 @@ def _run(
                     done(job, root / job.name)
                 else:
                     failed.append(wrong)
+                    tell(wrong)
         if caught:
             for each in waiting:
                 ray.cancel(each, force=False)
@@ -114,14 +127,20 @@ def _one(job: Job, place: str, one_thread: bool) -> str | None:
     folder = Path(place)
     if settled(job, folder) is not None:  # its first worker died when all was done
         return None
-    process, log = spawn(job, folder, one_thread=one_thread)
-    try:
-        code = process.wait()
-    finally:
-        if process.poll() is None:  # the task was cancelled: save and end
-            process.terminate()
-            process.wait()
-    return None if finished(job, folder) is not None else fault(job, code, log)
+    deaths = 0
+    while True:
+        process, log = spawn(job, folder, one_thread=one_thread)
+        try:
+            code = process.wait()
+        finally:
+            if process.poll() is None:  # the task was cancelled: save and end
+                process.terminate()
+                process.wait()
+        if finished(job, folder) is not None:
+            return None
+        if not goes_on(job, code, deaths):
+            return fault(job, code, log)
+        deaths += 1
 
 
 def _under_way(waiting: dict[Any, Job], root: Path) -> list[UnderWay]:

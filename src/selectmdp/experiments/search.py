@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import optuna
-from optuna.storages.journal import JournalFileBackend
 
 from selectmdp import runs
-from selectmdp.experiments import sweeps
+from selectmdp.experiments import search_space, sweeps
+from selectmdp.experiments import study as studies
 from selectmdp.experiments.jobs import Job, finished, jobs_of
 from selectmdp.experiments.reproduce import RUNS, Engine, Show
 from selectmdp.experiments.search_picture import save_search
@@ -31,7 +31,6 @@ from selectmdp.files import write_whole
 from selectmdp.machine import cores
 from selectmdp.spec import SelectError, check_count
 
-JOURNAL = "study.journal"
 TRIALS = 20
 FAULT = "fault"
 """Of a trial that failed: why."""
@@ -42,22 +41,18 @@ def search(
 ) -> dict[str, Any]:
     """Go on with the study of a file until all its trials are made; the best of them."""
     told = sweeps.read(path)
-    space = _space(path, told)
+    space = search_space.space_of(path, told)
     trials = check_count("trials", told.get("trials", TRIALS))
     if trials < 1:
         raise SelectError(f"{path}: trials={trials}: must be at least 1")
     side_by_side = cores() if workers is None else workers
     runs.make_folder(out)
     with runs.alone_in(out):
-        study = _study(out, seed)
+        study = studies.opened(out, told, seed)
         _again(study)
         while (left := trials - len(_ended(study)) - len(_failed(study))) > 0:
-            try:
-                asked = [_asked(study, space) for _ in range(min(side_by_side, left))]
-            except ValueError as error:
-                raise SelectError(
-                    f"{out} holds a search of other values ({error}): choose another --out"
-                ) from None
+            count = min(side_by_side, left)
+            asked = [search_space.asked(study, space) for _ in range(count)]
             shown = _Shown(show, trials - left, trials)
             for trial, worth in zip(
                 asked, _made(told, asked, out, workers, engine, shown), strict=True
@@ -126,7 +121,7 @@ def _made(
 def _planned(told: Mapping[str, Any], trial: optuna.Trial) -> tuple[Job, ...] | str:
     """The runs of a trial, or why its values do not go together."""
     try:
-        return jobs_of(sweeps.configs_from(_with(told, trial.params)))
+        return jobs_of(sweeps.configs_from(search_space.with_values(told, trial.params)))
     except SelectError as error:
         return str(error)
 
@@ -149,20 +144,6 @@ def _tell(study: optuna.Study, trial: optuna.Trial, worth: float | str) -> None:
         study.tell(trial, worth)
 
 
-def _study(out: Path, seed: int) -> optuna.Study:
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    backend = JournalFileBackend(str(out / JOURNAL))
-    study = optuna.create_study(
-        study_name="search",
-        storage=optuna.storages.JournalStorage(backend),
-        direction="maximize",
-        load_if_exists=True,
-    )
-    # Of its own chance each time it goes on: the same would draw the first trials once more.
-    study.sampler = optuna.samplers.TPESampler(seed=seed + len(study.get_trials(deepcopy=False)))
-    return study
-
-
 def _again(study: optuna.Study) -> None:
     """A trial that was under way when the study was killed is asked for once more."""
     for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
@@ -178,68 +159,3 @@ def _failed(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
     """Trials that came to nothing; those that were only cut off are none of them."""
     failed = study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.FAIL])
     return [each for each in failed if FAULT in each.user_attrs]
-
-
-def _asked(study: optuna.Study, space: Mapping[str, Mapping[str, Any]]) -> optuna.Trial:
-    trial = study.ask()
-    for name, rule in space.items():
-        if "choices" in rule:
-            trial.suggest_categorical(name, [_written(choice) for choice in rule["choices"]])
-        elif isinstance(rule["low"], int) and isinstance(rule["high"], int):
-            trial.suggest_int(name, rule["low"], rule["high"], log=rule.get("log", False))
-        else:
-            trial.suggest_float(name, rule["low"], rule["high"], log=rule.get("log", False))
-    return trial
-
-
-def _space(path: Path, told: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    space: Mapping[str, Mapping[str, Any]] = told.get("search", {})
-    if not space:
-        raise SelectError(f"{path}: nothing to search; write a table [search]")
-    for name, rule in space.items():
-        group, _, _ = name.rpartition(".")
-        if group not in sweeps.GROUPS and name not in sweeps.NAMES:
-            known = ", ".join([*sweeps.NAMES, *(f"{group}.…" for group in sweeps.GROUPS)])
-            raise SelectError(f"{path}: no name {name!r} to search; there are {known}")
-        if not (isinstance(rule, Mapping) and (_is_choice(rule) or _is_range(rule))):
-            raise SelectError(
-                f"{path}: search of {name!r} is {rule!r}; give {{ low = …, high = … }}, two "
-                "numbers (above 0 with log = true), or { choices = […] }"
-            )
-    return space
-
-
-def _is_choice(rule: Mapping[str, Any]) -> bool:
-    choices = rule.get("choices")
-    return isinstance(choices, list) and len(choices) > 0
-
-
-def _is_range(rule: Mapping[str, Any]) -> bool:
-    low, high = rule.get("low"), rule.get("high")
-    if not (isinstance(low, int | float) and isinstance(high, int | float)):
-        return False
-    return low <= high and (low > 0 or not rule.get("log", False))
-
-
-def _with(told: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """A sweep's file with the values of a trial in it."""
-    given = {name: dict(value) if name in sweeps.GROUPS else value for name, value in told.items()}
-    for name, written in values.items():
-        group, _, part = name.rpartition(".")
-        value = _read(written)
-        if group:
-            given.setdefault(group, {})[part] = value
-        else:
-            given[name] = value
-    return given
-
-
-def _written(choice: Any) -> Any:
-    """A choice as Optuna keeps it: no list."""
-    return json.dumps(choice) if isinstance(choice, list) else choice
-
-
-def _read(choice: Any) -> Any:
-    """A choice back; a list is one value here and not many to sweep."""
-    is_list = isinstance(choice, str) and choice.startswith("[")
-    return [json.loads(choice)] if is_list else choice

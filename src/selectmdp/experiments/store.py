@@ -5,16 +5,13 @@ the record: a run whose row stands there is done, wherever its folder went. Each
 """
 
 import csv
-import hashlib
 import io
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from selectmdp import runs
-from selectmdp.config import TrainConfig
-from selectmdp.experiments.jobs import Job
+from selectmdp.experiments.jobs import Job, fingerprint
 from selectmdp.files import MOST_TABLE, read_bounded, read_json, write_whole
 from selectmdp.runlog import read_rows
 from selectmdp.spec import SelectError
@@ -47,8 +44,11 @@ class Store:
         return read(self.curves_path, CURVES)
 
     def has(self, job: Job) -> bool:
-        """Whether a run is done; one of this name by another config is refused."""
-        row = next((row for row in self.finals() if row["run"] == job.name), None)
+        """Whether a run is done, whatever its name was; this name by another config is refused."""
+        rows, asked = self.finals(), fingerprint(job.config)
+        if any(row["config"] == asked for row in rows):
+            return True
+        row = next((row for row in rows if row["run"] == job.name), None)
         if row is None:
             return False
         for name in ("steps", "preset", "episodes"):
@@ -57,12 +57,10 @@ class Store:
                     f"{self.finals_path} holds {job.name} with {name}={row[name]}, asked for is "
                     f"{getattr(job.config, name)}: choose another --out for another budget"
                 )
-        if row["config"] != fingerprint(job.config):
-            raise SelectError(
-                f"{self.finals_path} holds {job.name} by other options or settings, or by other "
-                "defaults of the preset: choose another --out, or delete its row"
-            )
-        return True
+        raise SelectError(
+            f"{self.finals_path} holds {job.name} by other options or settings, or by other "
+            "defaults of the preset: choose another --out, or delete its row"
+        )
 
     def add(self, job: Job, folder: Path, result: Mapping[str, Any]) -> None:
         """Keep a run; the curve first, so that a row among the finals means that all is there."""
@@ -86,12 +84,6 @@ def curve(job: Job, folder: Path, num_items: Any) -> list[Row]:
         for row in read_rows(folder / "metrics.csv")
         if "eval_reward" in row
     ]
-
-
-def fingerprint(config: TrainConfig) -> str:
-    """Short for all that a run depends on, the preset's defaults too."""
-    told = json.dumps(config.to_json(), sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:12]
 
 
 def told_settings(settings: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ combination is wanted, `[[variants]]` are tables of such names, each taken in tu
     settings = { layer_norm = true }
 """
 
+import math
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -33,6 +34,13 @@ from selectmdp.training import DEFAULTS
 
 GROUPS = ("options", "settings")
 NAMES = ("task", "algorithm", "preset", "steps", "seed", "evaluations", "episodes")
+OPTIONS = (
+    *("num_items", "num_context", "num_select", "commands", "time_limit", "dynamics", "grid"),
+    *("captors", "instance"),
+)
+"""Of a world, those that `train` takes: a run of a sweep is one that anybody could type."""
+MOST_RUNS = 100_000
+"""Of one sweep."""
 
 
 def configs_of(path: Path) -> tuple[TrainConfig, ...]:
@@ -43,7 +51,18 @@ def configs_of(path: Path) -> tuple[TrainConfig, ...]:
 
 def configs_from(told: Mapping[str, Any]) -> tuple[TrainConfig, ...]:
     """Every run of what such a file tells."""
-    return tuple(_config(choice) for each in _variants(told) for choice in _choices(each))
+    swept = [_swept(each) for each in _variants(told)]
+    count = sum(math.prod(map(len, each.values())) for each in swept)
+    if count > MOST_RUNS:
+        raise SelectError(
+            f"its lists make {count:,} runs, more than the {MOST_RUNS:,} of one sweep: shorten "
+            "them, or write the [[variants]] that are wanted"
+        )
+    return tuple(
+        _config(dict(zip(each, chosen, strict=True)))
+        for each in swept
+        for chosen in product(*each.values())
+    )
 
 
 def searches(target: str) -> bool:
@@ -82,6 +101,8 @@ def _check(told: Mapping[str, Any]) -> None:
         raise SelectError(f"variants={variants!r} must be tables, each under [[variants]]")
     for each in variants:
         _check_names(each, (*NAMES, *GROUPS))
+    if "trials" in told and "search" not in told:
+        raise SelectError(f"trials={told['trials']!r}: is for a search; write a table [search]")
     if "task" not in told:
         raise SelectError('which task? Write, for instance, task = "circle"')
 
@@ -105,8 +126,8 @@ def _variants(told: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield merged
 
 
-def _choices(told: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Flat names (options.num_items) with one value each, for every run."""
+def _swept(told: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Flat names (options.num_items) with the values that each takes."""
     flat: dict[str, Any] = {}
     for name, value in told.items():
         if name in GROUPS:
@@ -117,8 +138,7 @@ def _choices(told: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for name, values in swept.items():
         if not values:
             raise SelectError(f"{name}=[]: give at least one value")
-    for chosen in product(*swept.values()):
-        yield dict(zip(swept, chosen, strict=True))
+    return swept
 
 
 def _config(choice: Mapping[str, Any]) -> TrainConfig:
@@ -135,4 +155,10 @@ def _config(choice: Mapping[str, Any]) -> TrainConfig:
             "the command line"
         )
     tasks.make(given["task"], **given["options"])  # refuses what no world of ours is or has
+    for name, value in given["options"].items():
+        if name not in OPTIONS:
+            raise SelectError(
+                f"options.{name}={value!r}: `selectmdp train` has no such option; it has "
+                f"{', '.join(OPTIONS)}"
+            )
     return TrainConfig(**given)
