@@ -209,3 +209,9 @@ def test_it_plays_in_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert told.episodes == 2
     assert told.mean_reward > 5
+
+
+def test_a_made_world_and_its_class_are_judged_alike_by_their_heuristic() -> None:
+    made = sm.evaluate(example("sysadmin", instance=1), "greedy", episodes=3)
+    assert made == sm.evaluate(lambda: example("sysadmin", instance=1), "greedy", episodes=3)
+    assert Rddl(SYSADMIN, 1).greedy is None
