@@ -24,7 +24,7 @@ def test_without_their_packages_ci_fails_where_they_are_asked_for(
     monkeypatch.setattr(conftest, "collect_ignore", ["test_rddl.py"])
     monkeypatch.setattr(pytestconfig.option, "markexpr", "slow or thirdparty")
     monkeypatch.setenv("CI", "true")
-    with pytest.raises(pytest.UsageError, match="test_rddl.py would be left out: install the"):
+    with pytest.raises(pytest.UsageError, match=r"test_rddl\.py would be left out: install the"):
         conftest.pytest_configure(pytestconfig)
     monkeypatch.delenv("CI")
     conftest.pytest_configure(pytestconfig)
