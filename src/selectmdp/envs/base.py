@@ -20,7 +20,7 @@ What only some environments know they may offer beside it; `offers` asks. Everyt
 """
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import jax.numpy as jnp
@@ -68,15 +68,16 @@ def is_jax(env: object) -> bool:
 
 
 def is_numpy(env: object) -> bool:
-    """Whether this is a world in plain Python: its step takes the action alone."""
-    step = offers(env, "step")
+    """Whether this is a world in plain Python, whose step takes the action alone.
+
+    Where it could take three things too (`*args`, options), a world in JAX is told by `observe`.
+    """
+    step, observe = offers(env, "step"), offers(env, "observe")
     if isinstance(env, type) or not callable(step):
         return False
-    try:
-        inspect.signature(step).bind("key", "state", "action")
-    except TypeError:
+    if not _takes(step, "key", "state", "action"):
         return True
-    return False
+    return _takes(step, "action") and not (callable(observe) and _takes(observe, "state"))
 
 
 def everything_legal(
@@ -150,6 +151,14 @@ def check_commands(commands: tuple[str, ...]) -> tuple[str, ...]:
 def directions(commands: tuple[str, ...]) -> Int[Array, "C 2"]:
     """The (x, y) step of each command."""
     return jnp.asarray([DIRECTIONS[name] for name in commands], jnp.int32)
+
+
+def _takes(method: Callable[..., Any], *given: str) -> bool:
+    try:
+        inspect.signature(method).bind(*given)
+    except TypeError:
+        return False
+    return True
 
 
 def _names() -> str:
