@@ -105,6 +105,41 @@ def some_present(
     return seen._replace(present=present, legal=seen.legal & present[:, None])
 
 
+def check_time_limit(limit: Any) -> int | None:
+    """Steps of an episode, at least one; None is no limit."""
+    if limit is None:
+        return None
+    try:
+        count = check_count("time_limit", limit)
+    except SelectError as error:
+        raise SelectError(f"{error}; None means no limit") from None
+    if count < 1:
+        raise SelectError(f"time_limit={count}: give at least 1 step, or None for no limit")
+    return count
+
+
+def check_command_names(names: Any, num_commands: int) -> tuple[str, ...] | None:
+    """One name for each command; None: they go by their numbers."""
+    if names is None:
+        return None
+    listed = isinstance(names, tuple | list) and all(isinstance(name, str) for name in names)
+    if not listed or len(names) != num_commands:
+        raise SelectError(
+            f"command_names={names!r}: give {num_commands} names, one for each command"
+        )
+    return tuple(names)
+
+
+def check_offers(env: object, name: str) -> None:
+    """Refuse what a world offers as plain data and no training could use."""
+    try:
+        check_time_limit(offers(env, "time_limit"))
+        spec = offers(env, "spec")
+        check_command_names(offers(env, "command_names"), spec.num_commands)
+    except SelectError as error:
+        raise SelectError(f"{name} offers {error}") from None
+
+
 def check_range(num_items: object, num_select: int) -> tuple[int, int]:
     """The least and the most items of an episode: one number, or a range (least, most)."""
     if not isinstance(num_items, tuple | list):

@@ -15,11 +15,13 @@ import gymnasium
 import jax
 
 from selectmdp import processes
+from selectmdp.envs.base import check_offers
 from selectmdp.evaluation import ParametricActor
 from selectmdp.interop.adapter import hosted
 from selectmdp.interop.called import FORMS, Called
 from selectmdp.interop.crew import Crew, Source, here
 from selectmdp.interop.host_loop import HostEvaluator, OnHost
+from selectmdp.interop.rows import closed
 from selectmdp.learners.base import Learner
 from selectmdp.machine import cores
 from selectmdp.policy import heard
@@ -39,9 +41,11 @@ class HostWorld:
         self._judging: Crew | None = None
         first = source.make() if first is None else first
         try:
-            self.env = HostEnv(hosted(first, source.name))
+            world = hosted(first, source.name)
+            check_offers(world, source.name)
+            self.env = HostEnv(world)
         finally:
-            getattr(first, "close", lambda: None)()
+            closed(first, f"the first environment of {source.name}")
         _workers(source, hosting, 1)  # refuses what cannot be, before anything is begun
 
     @contextmanager
@@ -74,6 +78,11 @@ class HostWorld:
         if not self.env.greedy:
             raise SelectError(f"{self.name} offers no greedy(): take 'random'")
         return HostEvaluator(self._judges, self.env, None)
+
+    def try_heuristic(self) -> None:
+        if self.env.greedy:
+            with self.opened():
+                self.reference("greedy")(episodes=1, steps=1)
 
     def _judges(self, num_envs: int) -> Crew:
         """Copies for evaluations: all policies play on the same."""
