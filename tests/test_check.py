@@ -222,7 +222,7 @@ broken(
     "return the same structure",
     step=step_with(lambda s, r, d, a: (s._replace(clock=(s.clock, r)), r, d)),
 )
-broken("command names", "give 2 strings", command_names=("pick",))
+broken("command names", "give 2 names", command_names=("pick",))
 broken("legal_after's form", "shape (4, 2)", legal_after=lambda self, seen, chosen, c: ~chosen)
 broken("seeds", "the same key gave two different episodes", reset=forgetful_reset)
 broken(
