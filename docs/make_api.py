@@ -4,6 +4,7 @@
 """
 
 import ast
+import importlib.util
 import inspect
 from itertools import pairwise
 from pathlib import Path
@@ -13,29 +14,57 @@ import selectmdp
 PAGE = Path(__file__).parent / "api.md"
 HEAD = """# API
 
-What `import selectmdp` offers; names are loaded when first used. Shapes stand in the types: N
-items, U context things, K picks, C commands. (This page is made from the source by `make docs`.)
+What `import selectmdp` offers, and names of its modules that other pages import; names are loaded
+when first used. Shapes stand in the types: N items, U context things, K picks, C commands. (This
+page is made from the source by `make docs`.)
 """
+MORE = {
+    "everything_legal": "envs.base",
+    "some_present": "envs.base",
+    "drawn_present": "envs.base",
+    "picks_of": "envs.base",
+    "picked": "iterative",
+    "Scene": "scene",
+    "Disc": "scene",
+    "Box": "scene",
+    "Arrow": "scene",
+    "Label": "scene",
+    "WorldFault": "spec",
+    "IterativeSelect": "interop.iterative_select",
+    "Rddl": "interop.rddl",
+    "Mobile": "interop.mobile",
+}
+"""Names of modules, which are read and not imported: some need an extra."""
 
 
 def page() -> str:
     """The whole page."""
-    names = sorted((name for name in selectmdp.__all__ if name[0] != "_"), key=str.lower)
+    own = [name for name in selectmdp.__all__ if name[0] != "_"]
+    names = sorted([*own, *MORE], key=str.lower)
     links = ", ".join(f"[`{name}`](#{name.lower()})" for name in names)
     return "\n".join([HEAD, links, *(_entry(name) for name in names)])
 
 
 def _entry(name: str) -> str:
     """A heading, what is written to use it, and what it says of itself."""
-    source = inspect.getsource(getattr(selectmdp, name))
-    (node,) = ast.parse(source).body
     lines = [f"\n## {name}\n"]
+    if name in MORE:
+        source = _text(f"selectmdp.{MORE[name]}")
+        lines += [f"```python\nfrom selectmdp.{MORE[name]} import {name}\n```\n"]
+    else:
+        source = inspect.getsource(getattr(selectmdp, name))
+    (node,) = (each for each in ast.parse(source).body if getattr(each, "name", None) == name)
     if isinstance(node, ast.FunctionDef):
         lines += [f"```python\n{_head(source, node)}\n```\n", ast.get_docstring(node) or ""]
     elif isinstance(node, ast.ClassDef):
         told = [*_fields(node), *_methods(node)]
         lines += [ast.get_docstring(node) or "", *([""] if told else []), *told]
     return "\n".join(lines) + "\n"
+
+
+def _text(module: str) -> str:
+    found = importlib.util.find_spec(module)
+    return Path(found.origin).read_text(encoding="utf-8")
 
 
 def _head(source: str, node: ast.FunctionDef) -> str:
@@ -63,12 +92,16 @@ def _methods(node: ast.ClassDef) -> list[str]:
     """Public methods by the names of their arguments."""
     lines = []
     for method in node.body:
-        if not isinstance(method, ast.FunctionDef) or method.name.startswith("_"):
+        made = isinstance(method, ast.FunctionDef) and method.name == "__init__"
+        if not isinstance(method, ast.FunctionDef) or (method.name[0] == "_" and not made):
             continue
         decorators = [ast.unparse(each) for each in method.decorator_list]
         given = method.args.posonlyargs + method.args.args + method.args.kwonlyargs
-        names = ", ".join(each.arg for each in given if each.arg not in ("self", "cls"))
-        call = method.name if "property" in decorators else f"{method.name}({names})"
+        words = [each.arg for each in given if each.arg not in ("self", "cls")]
+        words += [f"**{method.args.kwarg.arg}"] if method.args.kwarg else []
+        names = ", ".join(words)
+        called = node.name if made else method.name
+        call = called if "property" in decorators else f"{called}({names})"
         told = ast.get_docstring(method)
         lines.append(f"- `{call}`" + (f": {_line(told)}" if told else ""))
     return lines

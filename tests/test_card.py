@@ -118,6 +118,18 @@ def test_context_and_rules_in_code_are_told(tmp_path: Path) -> None:
     assert "It cannot be exported as ONNX: its world offers legal_after" in shelf
 
 
+def test_the_code_on_the_card_gives_the_world_where_load_needs_it(tmp_path: Path) -> None:
+    def code(name: str, env: Any, task: str) -> str:
+        card = model_card(saved(tmp_path / f"{name}-{task}", name, env, task))
+        return next(line for line in card.splitlines() if line.startswith("policy = "))
+
+    told = "  # the world it trained in, for its legal_after"
+    assert code("isq-u", Shelf(), "Shelf") == f'policy = selectmdp.load("RUN", env=world){told}'
+    assert code("isq-u", sm.League(), "league") == 'policy = selectmdp.load("RUN")'
+    assert code("isq-u", sm.Circle(), "my:Circle") == 'policy = selectmdp.load("RUN")'
+    assert code("sorting", sm.Circle(), "my:Circle").endswith("for its sort_key")
+
+
 def test_what_stands_in_the_files_cannot_mark_up(tmp_path: Path) -> None:
     task = "a|b\n# <img src=x> [link](http://evil.example) `code` **bold** \x1b[31m ![i](j)"
     card = model_card(saved(tmp_path / "run", "isq-u", sm.Circle(), task, note="| --- |\n- x"))

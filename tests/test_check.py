@@ -222,12 +222,12 @@ broken(
     "return the same structure",
     step=step_with(lambda s, r, d, a: (s._replace(clock=(s.clock, r)), r, d)),
 )
-broken("command names", "give 2 strings", command_names=("pick",))
+broken("command names", "give 2 names", command_names=("pick",))
 broken("legal_after's form", "shape (4, 2)", legal_after=lambda self, seen, chosen, c: ~chosen)
 broken("seeds", "the same key gave two different episodes", reset=forgetful_reset)
 broken(
     "finite",
-    "observation.items[0, 0] is nan at step 0",
+    "observation.items[0, 0] is nan at step 1",
     observe=seen_with(items=lambda s: jnp.stack([jnp.log(s.worth - 2), s.worth], axis=1)),
 )
 broken("discount", "the discount is 1.5", step=step_with(lambda s, r, d, a: (s, r, 1.5 * d)))

@@ -85,10 +85,19 @@ def test_the_api_page_is_what_the_source_says():
 def test_the_api_page_says_something_of_every_public_name():
     sections = (DOCS / "api.md").read_text(encoding="utf-8").split("\n## ")[1:]
     told = dict(section.split("\n", 1) for section in sections)
-    assert set(told) == set(sm.__all__) - {"__version__"}
+    assert set(told) == {*sm.__all__, *make_api.MORE} - {"__version__"}
     for name, text in told.items():
         words = re.sub(r"```.*?```", "", text, flags=re.DOTALL).strip()
         assert words[:1] not in ("", "-"), name
+
+
+def test_the_api_page_has_every_name_that_a_page_imports():
+    blocks = "".join(re.findall(r"```python\n.*?```", "".join(
+        path.read_text(encoding="utf-8") for path in PAGES), re.DOTALL))  # fmt: skip
+    imported = re.findall(r"^from selectmdp\.[\w.]+ import (.+)$", blocks, re.MULTILINE)
+    names = {name for line in imported for name in line.split(", ")}
+    assert {"everything_legal", "picked", "Scene"} <= names
+    assert names <= {*sm.__all__, *make_api.MORE}
 
 
 def test_the_pictures_of_sharing_are_those_of_the_script():
@@ -98,7 +107,7 @@ def test_the_pictures_of_sharing_are_those_of_the_script():
 
 def test_the_example_of_items_that_come_and_go_runs_and_its_rules_hold():
     page = (DOCS / "come-and-go.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    code, _ = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     names: dict = {}
     exec(code, names)
     world = names["Depot"]()
@@ -119,6 +128,17 @@ def test_the_example_of_items_that_come_and_go_runs_and_its_rules_hold():
     assert len(set(count.tolist())) > 3
     assert set((items >= 0).sum(axis=1).tolist()) == {0, 1, 2, 3}
     assert 0.8 < float(load.max()) <= 1.2
+
+
+def test_the_numpy_world_of_a_varying_number_of_items_runs_and_draws_every_number():
+    page = (DOCS / "come-and-go.md").read_text(encoding="utf-8")
+    _, code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names: dict = {}
+    exec(code, names)  # it checks itself
+    world = names["Market"]()
+    counts = [int(world.reset(seed)["present"].sum()) for seed in range(200)]
+    assert set(counts) == set(range(3, 13))
+    assert sm.evaluate(names["Market"], episodes=2, workers=0).steps == 20
 
 
 def test_the_advice_is_what_the_results_say():

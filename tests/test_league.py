@@ -49,7 +49,7 @@ def lineup(*pairs: tuple[int, int]) -> Action:
 def by_hand(world: League, state: Any, action: Action, drawn: Any) -> tuple[dict[str, Any], float]:
     """A match in loops."""
     skills, form, fatigue, out, opponents, match, _, earned = (
-        np.array(part, np.float64) for part in state
+        np.array(part, np.float64) for part in state[:8]
     )
     sides = []
     for weights in ((0.0, 0.2, 0.8, 1.6), (1.6, 0.9, 0.5, 0.0)):

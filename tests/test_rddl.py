@@ -183,7 +183,7 @@ def test_a_tuple_takes_only_the_fluents_of_its_parameters() -> None:
 def test_what_is_hidden_or_no_choice_is_refused() -> None:
     with pytest.raises(SelectError, match="its state is hidden"):
         Rddl("SysAdmin_POMDP_ippc2011", "1")
-    with pytest.raises(SelectError, match="only boolean actions"):
+    with pytest.raises(SelectError, match="action action is real, and a pick is done or not"):
         Rddl("MountainCar_ippc2023", "1")
     with pytest.raises(SelectError, match="reward_scale=0: must be more than 0"):
         Rddl(SYSADMIN, "1", reward_scale=0)
@@ -209,3 +209,9 @@ def test_it_plays_in_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert told.episodes == 2
     assert told.mean_reward > 5
+
+
+def test_a_made_world_and_its_class_are_judged_alike_by_their_heuristic() -> None:
+    made = sm.evaluate(example("sysadmin", instance=1), "greedy", episodes=3)
+    assert made == sm.evaluate(lambda: example("sysadmin", instance=1), "greedy", episodes=3)
+    assert Rddl(SYSADMIN, 1).greedy is None

@@ -18,6 +18,7 @@ from selectmdp.files import read_json
 from selectmdp.learners.presets import preset
 from selectmdp.spec import SelectError, Spec
 from selectmdp.tasks import told_items
+from selectmdp.worlds import has_name
 
 
 def model_card(path: str | Path) -> str:
@@ -32,7 +33,9 @@ def model_card(path: str | Path) -> str:
         *_evaluation(config, _result(Path(path)), meta["step"]),
         "## Limits",
         _bullets(_limits(row, spec, meta["needs"], _items(config, spec))),
-        *_use(spec, why_not(config.algorithm, "legal_after" in meta["needs"])),
+        *_use(
+            spec, _asked(config, meta), why_not(config.algorithm, "legal_after" in meta["needs"])
+        ),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -133,11 +136,20 @@ def _limits(row: Algorithm, spec: Spec, needs: Sequence[str], items: str) -> lis
     return told
 
 
-def _use(spec: Spec, reason: str | None) -> list[str]:
+def _asked(config: TrainConfig, meta: Mapping[str, Any]) -> list[str]:
+    """What `load` needs of a world of the user's own, which must then be given; mostly nothing."""
+    used = ["legal_after", *(["sort_key"] if config.algorithm == "sorting" else [])]
+    return [] if has_name(config.task) else [name for name in used if name in meta["needs"]]
+
+
+def _use(spec: Spec, asked: Sequence[str], reason: str | None) -> list[str]:
+    again = ")"
+    if asked:
+        again = f", env=world)  # the world it trained in, for its {' and '.join(asked)}"
     state = '{"items": items, "context": context}' if spec.num_context else '{"items": items}'
     code = (
         "```python\nimport selectmdp\n\n"
-        'policy = selectmdp.load("RUN")\n'
+        f'policy = selectmdp.load("RUN"{again}\n'
         f"picks = policy.select({state})  # picks.items, picks.commands\n```"
     )
     exported = "As ONNX: `selectmdp export RUN -o policy.onnx`."

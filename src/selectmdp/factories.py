@@ -56,7 +56,7 @@ def made(factory: Any, name: str, options: Mapping[str, Any]) -> Any:
         return factory(**options)
     except SelectError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         how = f"with {dict(options)}" if options else "without arguments"
         raise SelectError(
             f"{name}: making the environment {how} raised {told(error)}; write a factory that "
@@ -116,5 +116,5 @@ def _module(text: str, name: str) -> Any:
             f"{text!r}: there is no module {name!r} here ({here}) or among what is installed; "
             f"{EXAMPLE}"
         ) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise SelectError(f"{text!r}: importing {name} raised {told(error)}; mend it") from error

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from selectmdp import draws
-from selectmdp.spec import Spec
+from selectmdp.spec import SelectError, Spec
 from selectmdp.types import Action, Observation, Transition
 
 LegalAfter = Callable[
@@ -100,7 +100,13 @@ def legal(
     mask = observation.legal & (observation.present & ~chosen)[:, None]
     if legal_after is None:
         return mask
-    return mask & legal_after(observation, chosen, command_of_item(selection.picks, num_items))
+    rest = legal_after(observation, chosen, command_of_item(selection.picks, num_items))
+    if rest.shape != mask.shape:
+        raise SelectError(
+            f"`legal_after` gives shape {rest.shape} where {mask.shape} is seen: make it of what "
+            "its arguments show, whose N may be another than that of `spec`"
+        )
+    return mask & rest
 
 
 def with_pass(mask: Bool[Array, "N C"], selection: Selection) -> Bool[Array, "N+1 C"]:

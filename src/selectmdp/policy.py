@@ -5,7 +5,8 @@
 """
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -75,7 +76,9 @@ class Policy:
         seen, batched, give = understood(observation, self.spec)
         self._check(seen, count)
         key = jax.random.key(check_seed(seed))
-        action, values = _select(self.agent, self.params, self._map(count), key, seen)
+        with heard(self._faults):
+            picked = _select(self.agent, self.params, self._map(count), key, seen)
+            action, values = jax.block_until_ready(picked)
 
         def given(leaf: Any) -> Any:
             return give(leaf) if batched else give(leaf)[0]
@@ -98,8 +101,9 @@ class Policy:
             raise SelectError("q_values takes one state: give one row of the batch")
         self._check(seen, count)
         made = _check_picks(picks, count, seen.legal.shape[1:])
-        values = _values(self.agent, self.params, self._map(count), seen, made, len(picks))
-        return give(values)
+        with heard(self._faults):
+            told = _values(self.agent, self.params, self._map(count), seen, made, len(picks))
+            return give(jax.block_until_ready(told))
 
     def actor(self, env: Any) -> Actor:
         """This policy in a world of other N, U and K perhaps; one it cannot serve is refused."""
@@ -110,6 +114,11 @@ class Policy:
         """As `actor`, with the values that each pick was taken from; −inf: not allowed."""
         here, learned = self.agent.placed(env), (self.params, self._map(env.spec.num_select))
         return lambda key, state, observation: _told(here, *learned, key, observation)
+
+    @property
+    def _faults(self) -> list[Any]:
+        """Where a world that is not in JAX keeps what its rule raised."""
+        return getattr(self.agent.legal_after, "faults", [])
 
     def _map(self, num_select: int) -> Int[Array, " K"]:
         return sharing.as_array(sharing.stretched(self.phase_map, num_select))
@@ -126,6 +135,18 @@ class Policy:
                 f"no context: the policy was trained with {self.spec.num_context} context things "
                 "and needs to see them; give context=[U, G]"
             )
+
+
+@contextmanager
+def heard(faults: list[Any]) -> Iterator[None]:
+    """While compiled code runs: what a function of the world raised in it is raised."""
+    faults.clear()
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        if faults:
+            raise faults[0] from error
+        raise
 
 
 @partial(jax.jit, static_argnums=0)

@@ -14,6 +14,7 @@ from selectmdp import pace, processes, runs, tasks, worlds
 from selectmdp.config import TrainConfig, differences, plain, whole_chunks
 from selectmdp.envs.base import is_jax, offers
 from selectmdp.factories import is_factory
+from selectmdp.learners.presets import check_suits
 from selectmdp.learners.presets import preset as named
 from selectmdp.results import TrainResult
 from selectmdp.settings import Hosting, with_changes
@@ -87,6 +88,7 @@ def train(
     if steps is not None and minutes is not None:
         raise SelectError(f"steps={steps} and minutes={minutes}: give one of them")
     # Refuses what the task or the devices cannot serve, before a folder is made.
+    world.try_heuristic()
     devices = world.engine(runs.learner_of(config, world.env), config.seed).devices
     with ExitStack() as stack:
         name, made = processes.told(lambda: _claimed(stack, config, out))
@@ -104,15 +106,11 @@ def train(
 
 def suits(world: worlds.World, preset: str) -> dict[str, Any]:
     """The settings that a world offers for a preset in place of the preset's own."""
-    kind, offered = named(preset).settings, offers(world.env, "suits") or {}
     try:
-        changes = dict(offered.get(preset, {}))
-        with_changes(kind, changes)
-    except (SelectError, TypeError, ValueError, AttributeError) as error:
-        raise SelectError(
-            f"{world.name} offers suits={offered!r}: give {{preset: {{setting: value}}}} ({error})"
-        ) from None
-    return changes
+        offered = check_suits(offers(world.env, "suits"))
+    except SelectError as error:
+        raise SelectError(f"{world.name} offers {error}") from None
+    return dict(offered.get(preset, {}))
 
 
 def _claimed(stack: ExitStack, config: TrainConfig, out: str | Path | None) -> tuple[str, bool]:
@@ -160,6 +158,7 @@ def _resumed(
             f"{folder} cannot be resumed with another config: {'; '.join(told)}. "
             "Leave these out, or train anew into another --out"
         )
+    world.try_heuristic()
     return Trainer(folder, config, world)
 
 

@@ -12,7 +12,7 @@ import jax
 
 from selectmdp import factories, tasks
 from selectmdp.engines import Compiled, Engine
-from selectmdp.envs.base import is_jax, offers
+from selectmdp.envs.base import check_offers, is_jax, offers
 from selectmdp.evaluation import Evaluation, Evaluator, ParametricActor, Progress
 from selectmdp.learners.base import Learner
 from selectmdp.references import REFERENCES, reference
@@ -61,6 +61,10 @@ class World(Protocol):
         """Of the policy of this name; one that the world does not offer is refused."""
         ...
 
+    def try_heuristic(self) -> None:
+        """One step by the world's own heuristic, if it has one: at the end it will be judged."""
+        ...
+
 
 @dataclass(frozen=True)
 class JaxWorld:
@@ -85,6 +89,22 @@ class JaxWorld:
         actor = reference(name, self.env)
         return self.judge(lambda _, *seen: actor(*seen))
 
+    def try_heuristic(self) -> None:
+        env, greedy = self.env, offers(self.env, "greedy")
+
+        def step(key: Any) -> Any:
+            state = env.reset(key)
+            return env.step(key, state, greedy(key, state))
+
+        if greedy is not None:
+            try:
+                jax.eval_shape(step, jax.random.key(0))
+            except Exception as error:
+                raise SelectError(
+                    f"{self.name}: a step by its greedy(key, state) raised "
+                    f"{factories.told(error)}; mend it, or leave it out"
+                ) from error
+
 
 def world(task: Any, options: Mapping[str, Any], hosting: Hosting = Hosting()) -> World:  # noqa: B008
     """The world of a task: a name of ours with options, a Gymnasium id, `module:factory`, what
@@ -97,7 +117,7 @@ def world(task: Any, options: Mapping[str, Any], hosting: Hosting = Hosting()) -
     if is_jax(task) and not isinstance(task, type):
         if options:
             raise SelectError(f"options {sorted(options)}: give them to the world itself")
-        return JaxWorld(type(task).__name__, task)
+        return _own(type(task).__name__, task)
     from selectmdp.interop.crew import Source
     from selectmdp.interop.host import HostWorld, is_registered, registered
 
@@ -113,7 +133,12 @@ def world(task: Any, options: Mapping[str, Any], hosting: Hosting = Hosting()) -
         raise SelectError(f"task={task!r}: give a name, a world, or a function that makes one")
     source = Source.of(task, dict(options))
     first = source.make()
-    return JaxWorld(source.name, first) if is_jax(first) else HostWorld(source, hosting, first)
+    return _own(source.name, first) if is_jax(first) else HostWorld(source, hosting, first)
+
+
+def _own(name: str, env: Any) -> JaxWorld:
+    check_offers(env, name)
+    return JaxWorld(name, env)
 
 
 def has_name(task: str) -> bool:

@@ -10,11 +10,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from selectmdp.check.numpy_probe import NumpyProbe
 from selectmdp.check.probe import JaxProbe
 from selectmdp.check.report import Wrong
-from selectmdp.envs.base import offers
+from selectmdp.envs.base import check_command_names, check_time_limit, offers
 from selectmdp.factories import told
-from selectmdp.spec import SelectError, Spec, check_count
+from selectmdp.learners.presets import check_suits
+from selectmdp.spec import SelectError, Spec
 from selectmdp.types import Observation, expected_shapes
 
 BATCH = 3
@@ -115,18 +117,11 @@ def state_form(probe: JaxProbe) -> str:
     return "a step keeps structure, shapes and dtypes of the state: it can be scanned"
 
 
-def time_limit_form(probe: JaxProbe) -> str:
+def time_limit_form(probe: JaxProbe | NumpyProbe) -> str:
     """A time limit is a number of steps, at least one."""
-    limit = offers(probe.env, "time_limit")
-    if limit is None:
-        return "not offered: episodes have no time limit"
-    try:
-        count = check_count("time_limit", limit)
-    except SelectError as error:
-        raise Wrong(f"{error}; None means no limit") from error
-    if count < 1:
-        raise Wrong(f"time_limit={count}: give at least 1 step, or None for no limit")
-    return f"{count} steps"
+    with _asked():
+        count = check_time_limit(offers(probe.env, "time_limit"))
+    return "not offered: episodes have no time limit" if count is None else f"{count} steps"
 
 
 def legal_after_form(probe: JaxProbe) -> str:
@@ -153,14 +148,29 @@ def permute_form(probe: JaxProbe) -> None:
     _same_form("permute", probe.form.state, permuted)
 
 
-def command_names(probe: JaxProbe) -> str:
+def command_names(probe: JaxProbe | NumpyProbe) -> str:
     """There is one name for each command."""
-    names, count = offers(probe.env, "command_names"), probe.env.spec.num_commands
-    if names is None:
-        return "not offered: commands go by their numbers"
-    if len(names) != count or not all(isinstance(name, str) for name in names):
-        raise Wrong(f"command_names={names!r}: give {count} strings, one for each command")
-    return f"{count} commands have names"
+    with _asked():
+        names = check_command_names(offers(probe.env, "command_names"), probe.env.spec.num_commands)
+    return "not offered: commands go by their numbers" if names is None else "each has a name"
+
+
+def suits(probe: JaxProbe | NumpyProbe) -> str:
+    """Settings that suit the world are settings, of presets that there are."""
+    with _asked():
+        offered = check_suits(offers(probe.env, "suits"))
+    return (
+        f"settings of {', '.join(offered)}" if offered else "not offered: presets are as they are"
+    )
+
+
+@contextmanager
+def _asked() -> Iterator[None]:
+    """What a training would refuse is wrong."""
+    try:
+        yield
+    except SelectError as error:
+        raise Wrong(str(error)) from error
 
 
 def _same_form(name: str, before: Any, after: Any) -> None:

@@ -107,7 +107,7 @@ def observation_dtypes(probe: GymProbe) -> str:
 
 def finite(probe: GymProbe) -> str:
     """No NaN and no infinity."""
-    for number, step in enumerate(probe.trail):
+    for number, step in enumerate(probe.trail, start=1):
         for name, values in (*_features(probe, step), ("reward", step.reward)):
             if not np.isfinite(np.asarray(values, np.float64)).all():
                 raise Wrong(
@@ -141,7 +141,7 @@ def legal_mask(probe: GymProbe) -> str:
             f"in none of {probe.steps} steps was any pair legal, so nothing can ever be picked: "
             "set legal (and present) where a pair may be chosen"
         )
-    for number, step in enumerate(probe.trail):
+    for number, step in enumerate(probe.trail, start=1):
         if not np.array_equal(step.space_legal, open_pairs(step.observation)):
             raise Wrong(
                 f"at step {number} action_space.legal is not what the observation calls legal (and "

@@ -10,7 +10,7 @@ from selectmdp.check.report import NotChecked, Wrong
 from selectmdp.factories import told
 from selectmdp.interop.edge import all_picks, partial_rewards
 from selectmdp.interop.spaces import check_action
-from selectmdp.spec import SelectError, Spec, check_count
+from selectmdp.spec import SelectError, Spec
 from selectmdp.types import Observation
 
 
@@ -57,7 +57,7 @@ def step_form(probe: NumpyProbe) -> str:
     """Steps by legal picks go well; what they give is finite and as the Spec says."""
     try:
         player = Player(probe.env, probe.seed, probe.seed)
-        for number in range(probe.steps):  # noqa: B007 - told below
+        for number in range(1, probe.steps + 1):  # noqa: B007 - told below
             player.step()
     except SelectError as error:
         raise Wrong(f"in step {number}, {error}") from error
@@ -67,16 +67,6 @@ def step_form(probe: NumpyProbe) -> str:
             "that step refuses from legal, or accept them"
         ) from error
     return f"{probe.steps} steps show what the spec says, all of it finite"
-
-
-def command_names(probe: NumpyProbe) -> str:
-    """There is one name for each command."""
-    names, count = getattr(probe.env, "command_names", None), probe.env.spec.num_commands
-    if names is None:
-        return "not offered: commands go by their numbers"
-    if len(names) != count or not all(isinstance(name, str) for name in names):
-        raise Wrong(f"command_names={names!r}: give {count} names, one for each command")
-    return "a name for each command"
 
 
 def seeds(probe: NumpyProbe) -> str:
@@ -137,7 +127,7 @@ def partial_reward(probe: NumpyProbe) -> str:
         return "not offered: a step's reward is its last pick's"
     player = Player(probe.env, probe.seed, probe.seed)
     trail = []
-    for number in range(probe.steps):
+    for number in range(1, probe.steps + 1):
         state = player.space["items"].np_random.bit_generator.state
         action = player.picks()
         player.space["items"].np_random.bit_generator.state = state  # the same picks are drawn anew
@@ -162,7 +152,7 @@ def greedy(probe: NumpyProbe) -> str:
     if getattr(probe.env, "greedy", None) is None:
         return "not offered: policies are compared with random alone"
     player = Player(probe.env, probe.seed, probe.seed)
-    for number in range(probe.steps):
+    for number in range(1, probe.steps + 1):
         player.picks()  # so that the space knows what is legal
         try:
             picks = all_picks(probe.env.greedy(), probe.env.spec.num_select)
@@ -178,11 +168,6 @@ def time_limit(probe: NumpyProbe) -> str:
     limit = getattr(probe.env, "time_limit", None)
     if limit is None:
         return "not offered: episodes end where `step` says so"
-    try:
-        if check_count("time_limit", limit) < 1:
-            raise SelectError(f"time_limit={limit}: give at least 1 step")
-    except SelectError as error:
-        raise Wrong(f"{error}; None means no limit") from error
     if limit > LONGEST:
         raise NotChecked(f"time_limit={limit} is too long to play to; make one with a shorter one")
     for episode in range(EPISODES):

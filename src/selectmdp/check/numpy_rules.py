@@ -23,7 +23,7 @@ def rules(probe: NumpyProbe) -> str:
     asked = probe.make()  # learners ask one that is never reset
     try:
         player = Player(probe.env, probe.seed, probe.seed)
-        for number, step in enumerate(probe.trail):
+        for number, step in enumerate(probe.trail, start=1):
             own = _masks(probe.env, player.observation, *step.action)
             try:
                 masks = _masks(asked, player.observation, *step.action)

@@ -51,8 +51,8 @@ def finite(probe: JaxProbe) -> str:
         if bad.any():
             step, *place = np.argwhere(bad)[0].tolist()
             raise Wrong(
-                f"{name}{place or ''} is {np.asarray(values)[bad][0]} at step {step}: look for a "
-                "division by 0, a root or a logarithm there; put 0 where an item is absent"
+                f"{name}{place or ''} is {np.asarray(values)[bad][0]} at step {step + 1}: look for "
+                "a division by 0, a root or a logarithm there; put 0 where an item is absent"
             )
     return f"no NaN or infinity in {probe.steps} steps"
 
@@ -63,7 +63,7 @@ def discount(probe: JaxProbe) -> str:
     bad = (values < 0) | (values > 1)
     if bad.any():
         raise Wrong(
-            f"the discount is {values[bad][0]} at step {int(bad.argmax())}: give 0 at a true "
+            f"the discount is {values[bad][0]} at step {int(bad.argmax()) + 1}: give 0 at a true "
             "terminal, 1 (or γ) otherwise"
         )
     return f"within [0, 1] in {probe.steps} steps"
@@ -109,7 +109,7 @@ def legal_after(probe: JaxProbe) -> str:
         step, pick, item, command = np.argwhere(back)[0].tolist()
         raise Wrong(
             f"legal_after made item {item} with command {command} legal again after pick {pick} of "
-            f"step {step}: picks may only remove pairs"
+            f"step {step + 1}: picks may only remove pairs"
         )
     backwards = jax.tree.map(lambda part: part[:, ::-1], actions)
     fine = np.asarray(jax.jit(jax.vmap(legal_in_order))(observations, backwards))
@@ -117,7 +117,7 @@ def legal_after(probe: JaxProbe) -> str:
         step = int((~fine.all(axis=1)).argmax())
         picks = picks_of(jax.tree.map(lambda part: part[step], actions))
         raise Wrong(
-            f"the picks {picks} of step {step} are legal in this order and not backwards: "
+            f"the picks {picks} of step {step + 1} are legal in this order and not backwards: "
             "legal_after must depend on what was picked, not on what was picked first"
         )
     return "picks only remove pairs, and are as legal backwards"
@@ -150,8 +150,8 @@ def partial_reward(probe: JaxProbe) -> str:
         whole = "the step's" if pick == num_select - 1 else "that of a step with these picks only,"
         raise Wrong(
             f"partial_reward with {pick + 1} of {num_select} picks is {partial[step, pick]} at "
-            f"step {step}, but {whole} reward under the same key is {expected[step, pick]}: use "
-            "the same draws, and leave out the later picks"
+            f"step {step + 1}, but {whole} reward under the same key is {expected[step, pick]}: "
+            "use the same draws, and leave out the later picks"
         )
     return "entry k is the reward of a step with the first k picks under the same key"
 

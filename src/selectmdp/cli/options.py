@@ -11,7 +11,10 @@ Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff]
 
 def _number_or_range(texts: list[str]) -> int | tuple[int, int]:
     least, colon, most = texts[0].partition(":")
-    return (int(least), int(most)) if colon else int(least)
+    try:
+        return (int(least), int(most)) if colon else int(least)
+    except ValueError:
+        raise ValueError(f"{texts[0]}: give a number, or a range LOW:HIGH such as 20:200") from None
 
 
 Items = Annotated[
@@ -32,7 +35,7 @@ class TaskOptions:
     """Sizes and rules of the world; what is not given takes the world's default."""
 
     num_items: Items = None
-    """N, items to choose from. Circle: 20:200 draws a number in that range for each episode."""
+    """N, items to choose from; 20:200 draws a number in that range for each episode."""
     num_context: int | None = None
     """U, things seen that cannot be chosen."""
     num_select: int | None = None

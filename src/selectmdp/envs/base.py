@@ -20,7 +20,7 @@ What only some environments know they may offer beside it; `offers` asks. Everyt
 """
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import jax.numpy as jnp
@@ -68,15 +68,16 @@ def is_jax(env: object) -> bool:
 
 
 def is_numpy(env: object) -> bool:
-    """Whether this is a world in plain Python: its step takes the action alone."""
-    step = offers(env, "step")
+    """Whether this is a world in plain Python, whose step takes the action alone.
+
+    Where it could take three things too (`*args`, options), a world in JAX is told by `observe`.
+    """
+    step, observe = offers(env, "step"), offers(env, "observe")
     if isinstance(env, type) or not callable(step):
         return False
-    try:
-        inspect.signature(step).bind("key", "state", "action")
-    except TypeError:
+    if not _takes(step, "key", "state", "action"):
         return True
-    return False
+    return _takes(step, "action") and not (callable(observe) and _takes(observe, "state"))
 
 
 def everything_legal(
@@ -102,6 +103,41 @@ def some_present(
     """An observation in which some items are padding, which shows 0, and all else is legal."""
     seen = everything_legal(jnp.where(present[:, None], items, 0.0), context, num_commands)
     return seen._replace(present=present, legal=seen.legal & present[:, None])
+
+
+def check_time_limit(limit: Any) -> int | None:
+    """Steps of an episode, at least one; None is no limit."""
+    if limit is None:
+        return None
+    try:
+        count = check_count("time_limit", limit)
+    except SelectError as error:
+        raise SelectError(f"{error}; None means no limit") from None
+    if count < 1:
+        raise SelectError(f"time_limit={count}: give at least 1 step, or None for no limit")
+    return count
+
+
+def check_command_names(names: Any, num_commands: int) -> tuple[str, ...] | None:
+    """One name for each command; None: they go by their numbers."""
+    if names is None:
+        return None
+    listed = isinstance(names, tuple | list) and all(isinstance(name, str) for name in names)
+    if not listed or len(names) != num_commands:
+        raise SelectError(
+            f"command_names={names!r}: give {num_commands} names, one for each command"
+        )
+    return tuple(names)
+
+
+def check_offers(env: object, name: str) -> None:
+    """Refuse what a world offers as plain data and no training could use."""
+    try:
+        check_time_limit(offers(env, "time_limit"))
+        spec = offers(env, "spec")
+        check_command_names(offers(env, "command_names"), spec.num_commands)
+    except SelectError as error:
+        raise SelectError(f"{name} offers {error}") from None
 
 
 def check_range(num_items: object, num_select: int) -> tuple[int, int]:
@@ -150,6 +186,14 @@ def check_commands(commands: tuple[str, ...]) -> tuple[str, ...]:
 def directions(commands: tuple[str, ...]) -> Int[Array, "C 2"]:
     """The (x, y) step of each command."""
     return jnp.asarray([DIRECTIONS[name] for name in commands], jnp.int32)
+
+
+def _takes(method: Callable[..., Any], *given: str) -> bool:
+    try:
+        inspect.signature(method).bind(*given)
+    except TypeError:
+        return False
+    return True
 
 
 def _names() -> str:

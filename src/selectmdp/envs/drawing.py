@@ -100,7 +100,7 @@ def draw_grid(
     middle = (low + high) / 2
     shapes.append(Box(middle, middle, grid, grid, outline=FRAME, line=1.5))
     for item, (x, y) in enumerate(predators):
-        if item not in chosen:
+        if item not in chosen and x >= 0:  # else it is not there
             shapes.append(Disc(x, y, 0.32, BLUE_PALE, BLUE, item=item))
     for x, y in preys:
         shapes.append(Box(x, y, 0.62, 0.62, RED, RED_DARK, diamond=True, line=1.5))

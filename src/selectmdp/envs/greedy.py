@@ -58,7 +58,11 @@ def greedy_discs(
 
 
 def greedy_hunt(
-    ends: Int[Array, "N C 2"], preys: Int[Array, "U 2"], captors: int, num_select: int
+    ends: Int[Array, "N C 2"],
+    preys: Int[Array, "U 2"],
+    captors: int,
+    num_select: int,
+    present: Bool[Array, " N"],
 ) -> Action:
     """The predator that can stand beside a prey soonest, K times, in groups of `captors`.
 
@@ -81,6 +85,6 @@ def greedy_hunt(
         picked = Action(item.astype(jnp.int32), command.astype(jnp.int32))
         return (free.at[item].set(False), group.at[prey].add(1)), picked
 
-    start = (jnp.ones(ends.shape[0], bool), jnp.zeros(preys.shape[0], jnp.int32))
+    start = (present, jnp.zeros(preys.shape[0], jnp.int32))
     _, action = jax.lax.scan(phase, start, None, length=num_select)
     return action

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from selectmdp import draws
 from selectmdp.envs import league_rules
-from selectmdp.envs.base import picks_of
+from selectmdp.envs.base import check_range, drawn_present, picks_of, some_present
 from selectmdp.envs.league_drawing import draw_team
 from selectmdp.envs.league_rules import (
     AHEAD,
@@ -47,6 +47,8 @@ class LeagueState(NamedTuple):
     score: Int[Array, " 2"]
     """Goals for and against in the last match."""
     points: Float[Array, ""]
+    present: Bool[Array, " N"] | None = None
+    """Who belongs to the squad, where its size is drawn; None: all."""
 
 
 class LeagueDraws(NamedTuple):
@@ -63,8 +65,8 @@ class LeagueDraws(NamedTuple):
 class League:
     """Manage a squad of N players over a season."""
 
-    num_items: int = 25
-    """N, the players of the squad."""
+    num_items: int | tuple[int, int] = 25
+    """N, the players of the squad; a range (least, most): each season draws its own number."""
     formation: tuple[int, ...] = (1, 4, 4, 2)
     """How many goalkeepers, defenders, midfielders and forwards play."""
     time_limit: int = 38
@@ -83,24 +85,34 @@ class League:
         if check_count("time_limit", self.time_limit) < 1:
             raise SelectError(f"time_limit={self.time_limit}: must be at least 1")
         object.__setattr__(self, "formation", formation)
-        spec = Spec(self.num_items, 7, AHEAD, 3, sum(formation), len(POSITIONS))
+        least, most = check_range(self.num_items, sum(formation))
+        object.__setattr__(self, "num_items", most if least == most else (least, most))
+        spec = Spec(most, 7, AHEAD, 3, sum(formation), len(POSITIONS))
         object.__setattr__(self, "spec", spec)
 
+    @property
+    def item_range(self) -> tuple[int, int] | None:
+        return self.num_items if isinstance(self.num_items, tuple) else None
+
     def reset(self, key: Key[Array, ""]) -> LeagueState:
-        squad, matches = (self.num_items,), self.time_limit + AHEAD
-        shapes = squad, (self.num_items, 4), squad, (matches, 2)
+        most, matches, present = self.spec.num_items, self.time_limit + AHEAD, None
+        shapes = (most,), (most, 4), (most,), (matches, 2)
         place, talent, fatigue, opponents = draws.uniforms(key, *shapes)
+        homes = jnp.asarray(league_rules.homes(most))
+        if self.item_range is not None:
+            present = drawn_present(jax.random.fold_in(key, 2), self.item_range)
+            place = jnp.where(present, place, 2.0)  # after all who are there
+            homes = league_rules.homes_of(present.sum(), most)
         return LeagueState(
-            skills=league_rules.skills(
-                jnp.asarray(league_rules.homes(self.num_items))[draws.order(place)], talent
-            ),
-            form=jnp.zeros(self.num_items),
+            skills=league_rules.skills(homes[draws.order(place)], talent),
+            form=jnp.zeros(most),
             fatigue=0.3 * fatigue,
-            out=jnp.zeros(self.num_items, jnp.int32),
+            out=jnp.zeros(most, jnp.int32),
             opponents=0.45 + 0.3 * opponents,
             match=jnp.zeros((), jnp.int32),
             score=jnp.zeros(2, jnp.int32),
             points=jnp.zeros(()),
+            present=present,
         )
 
     def step(
@@ -114,14 +126,14 @@ class League:
         players.append(state.out[:, None] / MOST_OUT)
         opponents = self._opponents(state, AHEAD)
         soon = (jnp.arange(AHEAD) / (AHEAD - 1))[:, None]
-        fit = state.out == 0
-        return Observation(
-            items=jnp.concatenate(players, axis=1),
-            context=jnp.concatenate([opponents, soon], axis=1),
-            present=jnp.ones(self.num_items, bool),
-            context_present=jnp.ones(AHEAD, bool),
-            legal=jnp.broadcast_to(fit[:, None], (self.num_items, len(POSITIONS))),
+        present = jnp.ones(self.spec.num_items, bool) if state.present is None else state.present
+        seen = some_present(
+            jnp.concatenate(players, axis=1),
+            jnp.concatenate([opponents, soon], axis=1),
+            len(POSITIONS),
+            present,
         )
+        return seen._replace(legal=seen.legal & (state.out == 0)[:, None])
 
     def legal_after(
         self, observation: Observation, chosen: Bool[Array, " N"], command: Int[Array, " N"]
@@ -133,7 +145,7 @@ class League:
 
     def draws(self, key: Key[Array, ""]) -> LeagueDraws:
         """The chance of one match."""
-        squad = (self.num_items,)
+        squad = (self.spec.num_items,)
         return LeagueDraws(*draws.uniforms(key, (2,), squad, squad, squad, squad))
 
     def advance(
@@ -145,8 +157,8 @@ class League:
         scored = league_rules.goals(attack - theirs[1], chance.goals[0])
         conceded = league_rules.goals(theirs[0] - defence, chance.goals[1])
         points = jnp.where(scored > conceded, 3.0, jnp.where(scored == conceded, 1.0, 0.0))
-        played = picked(action, self.num_items)
-        load = jnp.asarray(LOAD)[command_of_item(action, self.num_items)]
+        played = picked(action, self.spec.num_items)
+        load = jnp.asarray(LOAD)[command_of_item(action, self.spec.num_items)]
         tired = state.fatigue + jnp.where(played, load * (0.8 + 0.4 * chance.load), -REST)
         hurt = played & (chance.hurt < 0.01 + 0.15 * jnp.square(state.fatigue))
         length = 1 + jnp.floor(chance.length * MOST_OUT).astype(jnp.int32)
@@ -159,6 +171,7 @@ class League:
             match=state.match + 1,
             score=jnp.stack([scored, conceded]),
             points=state.points + points,
+            present=state.present,
         ), points
 
     def strength(
@@ -177,7 +190,8 @@ class League:
     def permute(self, state: LeagueState, order: Int[Array, " N"]) -> LeagueState:
         """The same squad in another order."""
         squad = {name: getattr(state, name)[order] for name in ("skills", "form", "fatigue", "out")}
-        return state._replace(**squad)
+        present = None if state.present is None else state.present[order]
+        return state._replace(**squad, present=present)
 
     def greedy(self, key: Key[Array, ""], state: LeagueState) -> Action:
         """Always the best eleven: the strongest of today, with no thought of tomorrow."""
@@ -206,6 +220,7 @@ class League:
             self.formation,
             ("goal", "back", "middle", "front"),
             caption,
+            None if state.present is None else np.asarray(state.present),
         )
 
     def _opponents(self, state: LeagueState, count: int) -> Float[Array, "count 2"]:
@@ -234,9 +249,10 @@ class League:
             item, command = best_pair(value, mask)
             item = jnp.where(mask.any(), item, -1).astype(jnp.int32)
             command = jnp.where(mask.any(), command, 0).astype(jnp.int32)
-            free = free & (jnp.arange(self.num_items) != item)
+            free = free & (jnp.arange(self.spec.num_items) != item)
             room = room - ((jnp.arange(len(POSITIONS)) == command) & (item >= 0))
             return (free, room), Action(item, command)
 
-        start = state.out == 0, jnp.asarray(self.formation)
+        fit = (state.out == 0) & (True if state.present is None else state.present)
+        start = fit, jnp.asarray(self.formation)
         return jax.lax.scan(pick, start, None, length=self.spec.num_select)[1]

@@ -7,7 +7,7 @@ left of their strength. Who is hurt has a cross and the matches still to miss in
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from selectmdp.scene import Arrow, Box, Disc, Label, Scene, Shape
 
@@ -32,13 +32,15 @@ def draw_team(
     formation: tuple[int, ...],
     positions: tuple[str, ...],
     caption: str,
+    present: Bool[np.ndarray, " N"] | None = None,
 ) -> Scene:
     """Everybody where they are for the next match, and above them whom it is against."""
     seats, headings = _bench(skills.argmax(axis=1), positions)
     places = _places(picked, formation)
     right = WIDTH + 2 + COLUMN * len(headings)
     shapes: list[Shape] = [*_ground(right), *headings]
-    for player in range(len(skills)):
+    squad = range(len(skills)) if present is None else np.flatnonzero(present).tolist()
+    for player in squad:
         x, y = places.get(player, seats[player])
         best = float(skills[player].max())
         shapes += _player(player, x, y, best, float(fatigue[player]), int(out[player]))

@@ -31,6 +31,12 @@ def homes(num_items: int) -> Int[np.ndarray, " N"]:
     return np.searchsorted(edges, (np.arange(num_items) + 0.5) / num_items).clip(0, 3)
 
 
+def homes_of(count: Int[Array, ""], places: int) -> Int[Array, " N"]:
+    """The same for a squad whose size is drawn: of this many places the first `count` have one."""
+    shares = (jnp.arange(places) + 0.5) / count
+    return (shares[:, None] > jnp.asarray(np.cumsum(SQUAD)[:-1])[None]).sum(axis=1)
+
+
 def skills(home: Int[Array, " N"], talent: Float[Array, "N 4"]) -> Float[Array, "N 4"]:
     """Best at home, less elsewhere; who keeps the goal does little else, and the reverse."""
     at_home = jax.nn.one_hot(home, len(POSITIONS)) > 0

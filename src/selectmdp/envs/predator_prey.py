@@ -17,9 +17,12 @@ from selectmdp import draws
 from selectmdp.envs.base import (
     DIRECTIONS,
     check_commands,
+    check_range,
     directions,
+    drawn_present,
     everything_legal,
     picks_of,
+    some_present,
 )
 from selectmdp.envs.drawing import draw_grid
 from selectmdp.envs.greedy import greedy_hunt
@@ -32,7 +35,7 @@ PREY_COMMANDS = tuple(DIRECTIONS)
 
 
 class PredatorPreyState(NamedTuple):
-    """Cells (x, y) of the grid."""
+    """Cells (x, y) of the grid; a predator that the episode does not have is at (−1, −1)."""
 
     predators: Int[Array, "N 2"]
     preys: Int[Array, "U 2"]
@@ -52,8 +55,8 @@ class PredatorPreyDraws(NamedTuple):
 class PredatorPrey:
     """N predators hunt U preys on a G × G grid; the reward is the number caught."""
 
-    num_items: int = 10
-    """N, the predators."""
+    num_items: int | tuple[int, int] = 10
+    """N, the predators; a range (least, most): each episode draws its own number."""
     num_context: int = 4
     """U, the preys."""
     num_select: int = 4
@@ -72,13 +75,14 @@ class PredatorPrey:
 
     def __post_init__(self) -> None:
         commands = check_commands(self.commands)
-        spec = Spec(self.num_items, 2, self.num_context, 2, self.num_select, len(commands))
+        least, most = check_range(self.num_items, self.num_select)
+        spec = Spec(most, 2, self.num_context, 2, self.num_select, len(commands))
         for name in ("grid", "captors", "time_limit"):
             if check_count(name, getattr(self, name)) < 1:
                 raise SelectError(f"{name}={getattr(self, name)}: must be at least 1")
-        if self.num_items + self.num_context > self.grid**2:
+        if most + self.num_context > self.grid**2:
             raise SelectError(
-                f"grid={self.grid}: {self.num_items} predators and {self.num_context} preys do not "
+                f"grid={self.grid}: {most} predators and {self.num_context} preys do not "
                 f"fit on {self.grid**2} cells; take a larger grid"
             )
         if self.captors > min(self.num_select, 8):
@@ -86,6 +90,7 @@ class PredatorPrey:
                 f"captors={self.captors}: at most num_select={self.num_select} predators move and "
                 "a prey has 8 neighbouring cells, so nothing could ever be caught; take fewer"
             )
+        object.__setattr__(self, "num_items", most if least == most else (least, most))
         object.__setattr__(self, "commands", commands)
         object.__setattr__(self, "spec", spec)
 
@@ -97,10 +102,19 @@ class PredatorPrey:
     def command_names(self) -> tuple[str, ...]:
         return self.commands
 
+    @property
+    def item_range(self) -> tuple[int, int] | None:
+        return self.num_items if isinstance(self.num_items, tuple) else None
+
     def reset(self, key: Key[Array, ""]) -> PredatorPreyState:
-        cells = jax.random.permutation(key, self.grid**2)[: self.num_items + self.num_context]
+        most = self.spec.num_items
+        cells = jax.random.permutation(key, self.grid**2)[: most + self.num_context]
         places = jnp.stack([cells // self.grid, cells % self.grid], axis=1).astype(jnp.int32)
-        return PredatorPreyState(places[: self.num_items], places[self.num_items :])
+        state = PredatorPreyState(places[:most], places[most:])
+        if self.item_range is None:
+            return state
+        present = drawn_present(jax.random.fold_in(key, 2), self.item_range)
+        return state._replace(predators=jnp.where(present[:, None], state.predators, -1))
 
     def step(
         self, key: Key[Array, ""], state: PredatorPreyState, action: Action
@@ -109,9 +123,10 @@ class PredatorPrey:
         return state, reward, jnp.ones(())
 
     def observe(self, state: PredatorPreyState) -> Observation:
-        return everything_legal(
-            self._scaled(state.predators), self._scaled(state.preys), len(self.commands)
-        )
+        seen = self._scaled(state.predators), self._scaled(state.preys), len(self.commands)
+        if self.item_range is None:
+            return everything_legal(*seen)
+        return some_present(*seen, state.predators[:, 0] >= 0)
 
     def draws(self, key: Key[Array, ""]) -> PredatorPreyDraws:
         """The chance of one step."""
@@ -164,7 +179,8 @@ class PredatorPrey:
         taken = (ends[:, :, None] == everyone[None, None]).all(axis=3).any(axis=2)
         blocked = ~inside | taken  # by itself too: then it stays where it is
         ends = jnp.where(blocked[..., None], state.predators[:, None], ends)
-        return greedy_hunt(ends, state.preys, self.captors, self.num_select)
+        there = state.predators[:, 0] >= 0
+        return greedy_hunt(ends, state.preys, self.captors, self.num_select, there)
 
     def draw(self, state: PredatorPreyState, action: Action | None = None) -> Scene:
         """The grid, and the picks about to be made."""
@@ -187,7 +203,8 @@ class PredatorPrey:
         border = (rows % (side - 1) == 0) | (columns % (side - 1) == 0)
         prey_steps = (directions(PREY_COMMANDS) * stride).sum(axis=1)[chance.prey_command]
         pick_steps = (directions(self.commands) * stride).sum(axis=1)[action.commands]
-        movers = [*range(self.num_items, self.num_items + self.num_context)]
+        most = self.spec.num_items
+        movers = [*range(most, most + self.num_context)]
         movers += [*action.items[chance.order]]
         steps = [*prey_steps, *pick_steps[chance.order]]
         for mover, step in zip(movers, steps, strict=True):
@@ -196,7 +213,7 @@ class PredatorPrey:
             mine = jnp.arange(cells.shape[0]) == mover  # a mover of −1 is nobody
             cells = jnp.where(goes & mine, target, cells)
         places = jnp.stack([cells // side, cells % side], axis=1) - 1
-        return PredatorPreyState(places[: self.num_items], places[self.num_items :])
+        return PredatorPreyState(places[:most], places[most:])
 
     def _beside(self, state: PredatorPreyState, action: Action) -> Bool[Array, "K U"]:
         places = state.predators[action.items]
@@ -208,6 +225,7 @@ class PredatorPrey:
     ) -> Int[Array, "U 2"]:
         nowhere = self.grid**2
         hunters, cells = (self._index(places) for places in state)
+        hunters = jnp.where(hunters < 0, nowhere, hunters)  # whom the episode does not have
         taken = jnp.concatenate([hunters, jnp.where(caught, nowhere, cells)])
         for prey in range(self.num_context):
             # A taken cell has as many free ones before it as its number less the taken before it;
@@ -216,8 +234,10 @@ class PredatorPrey:
             rank = jnp.minimum(jnp.floor(place[prey] * free).astype(jnp.int32), free - 1)
             free_before = taken - (taken[None] < taken[:, None]).sum(axis=1)
             new = rank + ((free_before <= rank) & (taken < nowhere)).sum()
-            taken = taken.at[self.num_items + prey].set(jnp.where(caught[prey], new, cells[prey]))
-        cells = taken[self.num_items :]
+            taken = taken.at[self.spec.num_items + prey].set(
+                jnp.where(caught[prey], new, cells[prey])
+            )
+        cells = taken[self.spec.num_items :]
         return jnp.stack([cells // self.grid, cells % self.grid], axis=1)
 
     def _index(self, places: Int[Array, "M 2"]) -> Int[Array, " M"]:

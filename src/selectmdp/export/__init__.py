@@ -41,6 +41,7 @@ def check_exportable(name: str, legal_after: bool) -> None:
     if reason is not None:
         raise SelectError(
             f"the policy cannot be exported: {reason}; use selectmdp.load and policy.select"
+            + ", with env=world in load if that is one of your own" * legal_after
         )
 
 

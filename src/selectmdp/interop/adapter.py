@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from selectmdp.interop.edge import all_picks
@@ -17,11 +18,16 @@ class Adapted:
     """A Gymnasium environment that shows items and takes picks."""
 
     def __init__(
-        self, env: Any, spec: Spec, observe: Callable[[Any], Any], act: Callable[[Action], Any]
+        self,
+        env: Any,
+        spec: Spec,
+        observe: Callable[[Any], Any],
+        act: Callable[[Action], Any],
+        greedy: Callable[[Any], Any] | None = None,
     ) -> None:
         self.env, self.spec = env, spec
         self.time_limit: int | None = getattr(env.spec, "max_episode_steps", None)
-        self._observe, self._act = observe, act
+        self._observe, self._act, self._heuristic = observe, act, greedy
         self.seen: Any = None
         """What theirs showed last."""
 
@@ -34,6 +40,11 @@ class Adapted:
         """One step of theirs."""
         self.seen, reward, terminated, truncated, _ = self.env.step(self._act(action))
         return self._observe(self.seen), reward, terminated, truncated
+
+    @property
+    def greedy(self) -> Callable[[], Any] | None:
+        """The heuristic's picks now, if there is one; a copy of this world asks about itself."""
+        return None if self._heuristic is None else partial(self._heuristic, self.seen)
 
     def close(self) -> None:
         """Close theirs."""
@@ -60,13 +71,11 @@ def from_gymnasium(
         raise SelectError(f"env={env!r}: give a Gymnasium environment")
     if not isinstance(spec, Spec):
         raise SelectError(f"spec={spec!r}: give a selectmdp.Spec of the sizes")
-    adapted = Adapted(env, spec, observe, act)
+    adapted = Adapted(env, spec, observe, act, greedy)
     for name, offer in offers.items():
         if name not in OFFERS:
             raise SelectError(f"{name}={offer!r}: a world may offer {', '.join(OFFERS)}")
         setattr(adapted, name, offer)
-    if greedy is not None:
-        adapted.greedy = lambda: greedy(adapted.seen)  # type: ignore[attr-defined]
     return adapted
 
 

@@ -53,6 +53,11 @@ def put(seen: Any, place: Arrays) -> None:
     """An observation into the arrays that wait for it; what does not fit is refused."""
     if isinstance(seen, Observation):
         seen = seen._asdict()
+    if isinstance(seen, tuple) and any(isinstance(part, Mapping) for part in seen):
+        raise SelectError(
+            f"reset returned a tuple of {len(seen)} things: return the observation alone, a dict "
+            "of arrays, with no info beside it"
+        )
     given: Any = seen if isinstance(seen, dict | Mapping) else {"items": seen}
     if not given.keys() <= place.keys():
         unknown = sorted(str(name) for name in given.keys() - place.keys())

@@ -6,26 +6,25 @@ begins in the same step.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import gymnasium
 import jax
-import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array
 
 from selectmdp import processes
+from selectmdp.envs.base import check_offers
 from selectmdp.evaluation import ParametricActor
-from selectmdp.factories import told
 from selectmdp.interop.adapter import hosted
+from selectmdp.interop.called import FORMS, Called
 from selectmdp.interop.crew import Crew, Source, here
 from selectmdp.interop.host_loop import HostEvaluator, OnHost
-from selectmdp.interop.rows import line_of
+from selectmdp.interop.rows import closed
 from selectmdp.learners.base import Learner
 from selectmdp.machine import cores
+from selectmdp.policy import heard
 from selectmdp.references import reference
 from selectmdp.settings import Hosting
 from selectmdp.spec import SelectError, WorldFault
@@ -42,21 +41,19 @@ class HostWorld:
         self._judging: Crew | None = None
         first = source.make() if first is None else first
         try:
-            self.env = HostEnv(hosted(first, source.name))
+            world = hosted(first, source.name)
+            check_offers(world, source.name)
+            self.env = HostEnv(world)
         finally:
-            getattr(first, "close", lambda: None)()
+            closed(first, f"the first environment of {source.name}")
         _workers(source, hosting, 1)  # refuses what cannot be, before anything is begun
 
     @contextmanager
     def opened(self) -> Iterator[None]:
         """No environment, and no process, is left when training ends."""
-        self.env.faults.clear()
         try:
-            yield
-        except jax.errors.JaxRuntimeError as error:
-            if self.env.faults:
-                raise self.env.faults[0] from error
-            raise
+            with heard(self.env.faults):
+                yield
         finally:
             self._judging = None
             while self._open:
@@ -81,6 +78,11 @@ class HostWorld:
         if not self.env.greedy:
             raise SelectError(f"{self.name} offers no greedy(): take 'random'")
         return HostEvaluator(self._judges, self.env, None)
+
+    def try_heuristic(self) -> None:
+        if self.env.greedy:
+            with self.opened():
+                self.reference("greedy")(episodes=1, steps=1)
 
     def _judges(self, num_envs: int) -> Crew:
         """Copies for evaluations: all policies play on the same."""
@@ -116,16 +118,9 @@ class HostEnv:
             setattr(self, name, getattr(env, name, None))
         self.faults: list[WorldFault] = []
         """What its functions raised in compiled code, from which no exception comes as it was."""
-        num_items, num_commands = self.spec.num_items, self.spec.num_commands
-        for name, shape, kind in (
-            ("legal_after", (num_items, num_commands), jnp.bool_),
-            ("sort_key", (num_items,), jnp.float32),
-            ("learning_reward", (), jnp.float32),
-        ):
+        for name in FORMS:
             function: Any = getattr(env, name, None)
-            form = jax.ShapeDtypeStruct(shape, kind)
-            called = partial(_called, name, function, form, self.faults)
-            setattr(self, name, None if function is None else called)
+            setattr(self, name, None if function is None else Called(name, function, self.faults))
         self.partial_reward = callable(getattr(env, "partial_reward", None))
         self.greedy = callable(getattr(env, "greedy", None))
 
@@ -142,48 +137,6 @@ def is_registered(task: str) -> bool:
     except gymnasium.error.Error:
         return False
     return True
-
-
-def _called(
-    name: str,
-    function: Callable[..., Any],
-    form: jax.ShapeDtypeStruct,
-    faults: list[WorldFault],
-    *given: Any,
-) -> Array:
-    """A world's function in compiled code: traced if it can be, else called back for each case."""
-    try:
-        traced = jnp.asarray(function(*given))
-    except Exception:  # NumPy on what is not known yet
-        traced = None
-    if traced is not None:
-        _check_shape(name, traced, form)
-        return traced.astype(form.dtype)
-
-    def called(*given: Any) -> Any:
-        try:
-            made = np.asarray(function(*jax.tree.map(np.asarray, given)))
-            _check_shape(name, made, form)
-        except Exception as error:
-            faults.append(_fault(name, error))
-            raise
-        return made.astype(form.dtype)
-
-    return jax.pure_callback(called, form, *given, vmap_method="sequential")
-
-
-def _check_shape(name: str, given: Any, form: jax.ShapeDtypeStruct) -> None:
-    if given.shape != form.shape:
-        raise SelectError(f"`{name}` gives shape {given.shape}: it must be {form.shape}")
-
-
-def _fault(name: str, error: Exception) -> WorldFault:
-    if isinstance(error, SelectError):
-        return WorldFault(str(error))
-    return WorldFault(
-        f"`{name}` raised {told(error)}{line_of(error)}: it is asked of an instance that is never "
-        "reset, so its arguments must tell all"
-    )
 
 
 def _workers(source: Source, hosting: Hosting, num_envs: int) -> int:

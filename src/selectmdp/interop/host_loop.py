@@ -4,7 +4,8 @@ A host environment's state cannot be saved. So at a checkpoint all episodes are 
 anew from a seed made of the run's seed and the step, in a run that goes on and in one that resumes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -23,7 +24,7 @@ from selectmdp.evaluation import (
 )
 from selectmdp.interop.crew import Crew, HostStep
 from selectmdp.learners.base import Learner, Played
-from selectmdp.spec import check_seed
+from selectmdp.spec import WorldFault, check_seed
 from selectmdp.tasks import describe
 from selectmdp.types import Action, Observation, Transition, expected_shapes
 
@@ -149,6 +150,12 @@ class HostEvaluator:
         """The first episode of each copy, up to `steps`; copy i has the seed `seed` + i."""
         check_episodes(episodes)
         length, seed = episode_steps(self.env, steps), check_seed(seed)
+        with _in_evaluation():
+            return self._judged(params, episodes, seed, length, progress)
+
+    def _judged(
+        self, params: Any, episodes: int, seed: int, length: int, progress: Progress
+    ) -> Evaluation:
         crew = self._crew(episodes)
         seen, key = crew.reset(seed), jax.random.key(seed)
         totals, counts, alive = np.zeros(episodes), np.zeros(episodes), np.ones(episodes, bool)
@@ -165,6 +172,15 @@ class HostEvaluator:
             if not alive.any():
                 break
         return summary(totals / counts, length, seed, describe(self.env))
+
+
+@contextmanager
+def _in_evaluation() -> Iterator[None]:
+    """Copies for evaluations have numbers of their own."""
+    try:
+        yield
+    except WorldFault as fault:
+        raise WorldFault(f"in an evaluation, {fault}") from fault
 
 
 def _start(learner: Learner, seen: Observation, key: Key[Array, ""]) -> Running:

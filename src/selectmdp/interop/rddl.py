@@ -10,6 +10,7 @@ pyRDDLGym does not enforce unless asked, make no pair illegal. What an item show
 """
 
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -86,8 +87,12 @@ class Rddl:
         if not reward_scale > 0:
             raise SelectError(f"reward_scale={reward_scale}: must be more than 0")
         self.learning_reward = lambda reward: reward / reward_scale
-        if heuristic is not None:
-            self.greedy = lambda: heuristic(self)
+        self._heuristic = heuristic
+
+    @property
+    def greedy(self) -> Callable[[], tuple[list[int], list[int]]] | None:
+        """The heuristic's picks now, if there is one; a copy of this world asks about itself."""
+        return None if self._heuristic is None else partial(self._heuristic, self)
 
     def reset(self, seed: int) -> dict[str, Any]:
         """The instance's first state; the seed is of all chance after it."""

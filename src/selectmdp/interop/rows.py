@@ -7,6 +7,7 @@ not depend on how many processes play it.
 
 import os
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -52,7 +53,8 @@ class Rows:
     def close(self) -> None:
         """Close all that can be."""
         while self._envs:
-            getattr(self._envs.popitem()[1], "close", lambda: None)()
+            row, env = self._envs.popitem()
+            closed(env, f"environment {row}")
 
     def _reset(self, row: int, env: Any) -> None:
         self.block.episode[row] = 0
@@ -118,6 +120,17 @@ class Rows:
 
 
 COMMANDS = {b"r": Rows._reset, b"s": Rows._step, b"g": Rows._greedy}
+
+
+def closed(env: Any, which: str) -> None:
+    """Close an environment; what was learned in it does not depend on how that goes."""
+    try:
+        getattr(env, "close", lambda: None)()
+    except (Exception, SystemExit) as error:
+        warnings.warn(
+            f"{which}: close() raised {told(error)}{line_of(error)}; what it holds may stay open",
+            stacklevel=2,
+        )
 
 
 def line_of(error: BaseException) -> str:

@@ -1,13 +1,13 @@
 """Ways to learn by name: a preset is a learner and the settings that it begins with."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from selectmdp.agent import Agent
 from selectmdp.learners.base import Learner
 from selectmdp.learners.dqn import DQN
 from selectmdp.learners.qlambda import QLambda
-from selectmdp.settings import FastSettings, PaperSettings
+from selectmdp.settings import FastSettings, PaperSettings, with_changes
 from selectmdp.spec import SelectError
 
 
@@ -27,6 +27,19 @@ PRESETS: dict[str, Preset] = {
     ),
     "paper": Preset("DQN with replay, as the paper trains", PaperSettings, DQN),
 }
+
+
+def check_suits(offered: Any) -> Mapping[str, Mapping[str, Any]]:
+    """What a world offers as `suits`, if all of it can be; None offers nothing."""
+    try:
+        each = dict(offered or {})
+        for name, changes in each.items():
+            with_changes(preset(name).settings, dict(changes))
+    except (SelectError, TypeError, ValueError) as error:
+        raise SelectError(
+            f"suits={offered!r}: give {{preset: {{setting: value}}}} ({error})"
+        ) from None
+    return each
 
 
 def preset(name: str) -> Preset:
