@@ -55,7 +55,7 @@ def ablation(folders: Mapping[str, Path] = ABLATIONS) -> str:
     for change, meaning in MEANINGS.items():
         cells = [cell for changes in of_worlds for cell in _cells(change, changes)]
         lines.append((meaning, f"`{change}`" if change else "", *cells))
-    heads = [head for world in folders for head in (world, "less the preset", "seconds")]
+    heads = [head for world in folders for head in (world, "less the preset")]
     return markdown(("change", "setting", *heads), lines)
 
 
@@ -70,13 +70,13 @@ def changes_in(folder: Path) -> dict[str, list[Row]]:
     return of_change
 
 
-def _cells(change: str, changes: Mapping[str, Sequence[Row]]) -> tuple[str, str, str]:
+def _cells(change: str, changes: Mapping[str, Sequence[Row]]) -> tuple[str, str]:
     if change not in changes:
-        return "", "", ""
+        return "", ""
     rows = changes[change]
     earned = ", ".join(f"{float(row['mean_reward']):.3f}" for row in rows)
     gap = f"{_mean(rows) - _mean(changes['']):+.3f}".replace("-", "−") if change else ""
-    return earned, gap, f"{_mean(rows, 'seconds'):.0f}"
+    return earned, gap
 
 
 def learning(folder: Path = BENCHMARKS / "learning") -> str:
@@ -206,8 +206,8 @@ def _read(path: Path) -> Any:
     return json.loads(path.read_bytes())
 
 
-def _mean(rows: Sequence[Row], name: str = "mean_reward") -> float:
-    return sum(float(row[name]) for row in rows) / len(rows)
+def _mean(rows: Sequence[Row]) -> float:
+    return sum(float(row["mean_reward"]) for row in rows) / len(rows)
 
 
 if __name__ == "__main__":

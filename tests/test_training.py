@@ -23,6 +23,7 @@ from selectmdp import checkpoint, machine, pace, runs, signals, training, worlds
 from selectmdp.checkpoint import CheckpointError, verify
 from selectmdp.config import TrainConfig, versions
 from selectmdp.engines import ChunkReport, Compiled, Running
+from selectmdp.files import sealed
 from selectmdp.runlog import COLUMNS, RunLog, read_rows
 from selectmdp.settings import PaperSettings, parsed, with_changes
 from selectmdp.signals import Stopped
@@ -523,14 +524,16 @@ def test_a_folder_that_exists_is_left_alone(whole: Path, tmp_path: Path) -> None
         (None, "holds no run: there is no config.json in it"),
         ("{", "config.json cannot be read"),
         ("[]", "config.json cannot be read"),
-        ('{"config": []}', "the config of the run is no object"),
-        ('{"config": {"task": "circle"}}', "not whole: 'options' is missing"),
+        ({"config": []}, "the config of the run is no object"),
+        ({"config": {"task": "circle"}}, "not whole: 'options' is missing"),
     ],
 )
 def test_a_folder_without_a_readable_config_cannot_be_resumed(
-    tmp_path: Path, content: str | None, said: str
+    tmp_path: Path, content: str | dict[str, Any] | None, said: str
 ) -> None:
-    if content is not None:
+    if isinstance(content, dict):
+        (tmp_path / "config.json").write_bytes(sealed(content))
+    elif content is not None:
         (tmp_path / "config.json").write_text(content)
     with pytest.raises(SelectError) as refused:
         sm.train(None, out=tmp_path, resume=True)

@@ -124,4 +124,4 @@ def test_the_numbers_of_the_league_are_those_of_its_run() -> None:
     earned = f"earns {ours:.1f}: over 300 seasons on the same seeds "
     assert earned + f"{gaps.mean():.1f} ± {interval95(gaps):.1f} more" in said
     assert gaps.mean() > interval95(gaps)
-    assert f"{run['command']} --out runs/league" in said
+    assert f"(`{run['command']}`, " in said
