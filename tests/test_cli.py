@@ -276,7 +276,7 @@ def test_parameters_grow_as_the_paper_says(capsys):
         (["check", "nowhere"], "nowhere"),
         (["check", "selectmdp.envs:Square"], "Square"),
         (["train"], "which task? One of circle, predator-prey, league"),
-        (["train", "chess"], "'chess' is none of circle, predator-prey, league, no Gymnas"),
+        (["train", "chess"], "'chess' is none of circle, predator-prey, league, no id that Gym"),
         (["train", "CartPole-v1"], "the action space is Discrete"),
         (["train", "circle", "--algorithm", "best"], "algorithm 'best' is none of isq-i, isq-u"),
         (["train", "circle", "--preset", "quick"], "preset 'quick' is none of fast, paper"),
