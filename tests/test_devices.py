@@ -177,10 +177,11 @@ class Pair:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
-                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
             )
             for index in (0, 1)
         ]
+        for each in self.both:  # not in a child of a fork, which JAX warns of
+            resource.prlimit(each.pid, resource.RLIMIT_FSIZE, (most, most))
 
     def ended(self) -> list[tuple[int, str, str]]:
         """Exit code, standard output and standard error of each."""
