@@ -15,7 +15,7 @@ from typing import Any
 
 import ray
 
-from selectmdp import console, runs, signals
+from selectmdp import runs, signals
 from selectmdp.experiments.jobs import Job, finished
 from selectmdp.experiments.local import (
     LOOK,
@@ -82,7 +82,7 @@ def _warn(kind: str, asked: float, name: str) -> None:
     alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     most = max((node.get(kind, 0.0) for node in alive), default=0.0)
     if asked > most:
-        console.aside.print(
+        tell(
             f"{name}={asked:g}: no node of the Ray cluster has so many now, at most {most:g}; the "
             f"runs wait until one comes. Ctrl-C, then ask for less, if none will"
         )
