@@ -96,7 +96,7 @@ def _hunt(name: str, num_select: int) -> Figure:
         task="predator-prey",
         worlds=({"num_select": num_select},),
         algorithms=(*ISQ, *BASELINES),
-        standard=600_000,  # most of the first 250,000 pass before a second predator comes to help
+        standard=400_000,  # at 300,000 ISQ-I is in the middle of its rise
         full=10 * MILLION,
     )
 

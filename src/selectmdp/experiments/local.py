@@ -76,9 +76,10 @@ def run_all(
     if side_by_side < 1:
         raise SelectError(f"workers={workers}: must be at least 1")
     left, running, failed = list(jobs), list[Running](), list[str]()
+    ended: list[UnderWay] = []
     with signals.noted() as caught:
         try:
-            while (left or running) and not caught:
+            while (left or running or ended) and not caught:
                 while left and len(running) < side_by_side:
                     job = left.pop(0)
                     folder = root / job.name
@@ -86,12 +87,14 @@ def run_all(
                         done(job, folder)
                     else:
                         running.append(_begun(job, folder, side_by_side))
+                while ended:  # after others have begun: no core waits while `done` takes its time
+                    done(*ended.pop(0))
                 look([UnderWay(each.job, each.folder) for each in running])
                 time.sleep(LOOK if running else 0.0)
                 for each in [each for each in running if each.process.poll() is not None]:
                     running.remove(each)
                     if finished(each.job, each.folder) is not None:
-                        done(each.job, each.folder)
+                        ended.append(UnderWay(each.job, each.folder))
                     elif not caught and goes_on(each.job, each.process.returncode, each.deaths):
                         again = _begun(each.job, each.folder, side_by_side, each.deaths + 1)
                         running.append(again)
