@@ -343,6 +343,27 @@ def test_a_run_whose_process_is_killed_goes_on_up_to_five_times(
     assert says in said  # as it happens
 
 
+def test_the_next_run_begins_before_what_takes_time_after_an_ended_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+
+    def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple[Process, Path]:
+        told.append(f"begins {job.config.seed}")
+        fake_run(folder, job.config)
+        return Process(0), tmp_path / "log"
+
+    monkeypatch.setattr(local, "spawn", spawn)
+    monkeypatch.setattr(local, "LOOK", 0.0)
+    jobs = jobs_of([replace(TINY, seed=seed) for seed in (0, 1)])
+
+    def done(job: Job, folder: Path) -> None:
+        told.append(f"done with {job.config.seed}")
+
+    assert local.run_all(jobs, tmp_path, workers=1, done=done) == []
+    assert told == ["begins 0", "begins 1", "done with 0", "done with 1"]
+
+
 def test_a_run_that_fails_is_not_tried_again(tmp_path: Path) -> None:
     (job,) = jobs_of([TINY])
     assert not local.goes_on(job, 2, 0)
