@@ -154,6 +154,22 @@ def test_a_cell_counts_the_fires_around_it() -> None:
         assert seen["items"][place, backwards] == sum((*near, *cell) in pairs for near in burning)
 
 
+def test_a_cell_tells_a_burning_target_from_a_target_and_a_fire() -> None:
+    world = example("wildfire", instance=2)
+    cell = world.reset(0)["items"][world.items.index(("x3", "y2"))]
+    shown = dict(zip(world.feature_names, cell.tolist(), strict=True))
+    # Beside it: (x2, y2), a burning target; (x2, y3), which burns; (x3, y3), a target.
+    assert shown["NEIGHBOR→ number"] == 3
+    assert shown["NEIGHBOR→ sum TARGET"] == 2
+    assert shown["NEIGHBOR→ sum burning"] == 2
+    assert shown["NEIGHBOR→ sum TARGET and burning"] == 1
+    assert shown["NEIGHBOR→ mean TARGET and burning"] == pytest.approx(1 / 3)
+    assert shown["NEIGHBOR→ sum TARGET and burning and out-of-fuel"] == 0
+    assert not any(
+        "PRIOR" in name and " and " in name for name in example("advising").feature_names
+    )
+
+
 def test_a_reach_sees_the_plants_of_its_slots_and_of_the_next_reach() -> None:
     world = example("tamarisk")
     items = world.reset(0)["items"]

@@ -6,9 +6,10 @@ An item is a tuple of objects, the parameters of an action fluent. It shows
   fluents also those without parameters;
 - through every fluent that relates it to other objects, `CONNECTED(?c, ?d)` forwards and backwards:
   how many they are, and of each of their fluents the sum and the mean (of a boolean: how many, and
-  which share). Where the others are such tuples themselves this is told of all that they show by
-  the first rule and by what they relate to, so that a reach of a river sees, through
-  `DOWNSTREAM-REACH`, the plants in the slots of the next reach.
+  which share), also of two or three booleans together: a neighbour that is a target and burns is
+  more than one that is a target and one that burns. Where the others are such tuples themselves
+  this is told of all that they show by the first rule and by what they relate to, so that a reach
+  of a river sees, through `DOWNSTREAM-REACH`, the plants in the slots of the next reach.
 
 The columns follow from the domain alone, so a policy of one instance plays another. What does not
 differ between objects, as a non-fluent without parameters, is not shown. And what is not shown
@@ -17,7 +18,7 @@ the same, whatever tells them apart in the instance's file.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import product
+from itertools import chain, combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,6 +70,10 @@ class Features:
             for name in self._parameters
             if name in model.non_fluents and model.variable_ranges[name] != "bool"
         }
+        self._booleans = {
+            name for name in self._parameters if model.variable_ranges[name] == "bool"
+        }
+        self._states = set(model.state_fluents)
         self._signatures = signatures
         self._names = [self._named(signature) for signature in signatures]
         several = len(signatures) > 1
@@ -97,10 +102,11 @@ class Features:
         """All that tuples of this signature show."""
         rows = self._count(signature)
         near = self._near(signature, values)
+        told = np.concatenate([near, self._joint(signature, values)], axis=1)
         parts = [near]
         for relation in self._relations(signature):
             if relation.to == signature:
-                parts += _summed(relation.table(values, rows), near)
+                parts += _summed(relation.table(values, rows), told)
         return np.concatenate(parts, axis=1)
 
     def _near(self, signature: Signature, values: Values) -> Columns:
@@ -116,7 +122,8 @@ class Features:
             parts.append(table.sum(axis=1, keepdims=True))
             if relation.to != signature and (theirs := self._of(relation.to)):
                 others = [np.asarray(values[name], np.float32).reshape(-1, 1) for name in theirs]
-                parts += _summed(table, np.concatenate(others, axis=1))
+                joint = self._joint(relation.to, values)
+                parts += _summed(table, np.concatenate([*others, joint], axis=1))
         return np.concatenate([np.zeros((rows, 0), np.float32), *parts], axis=1)
 
     def _named(self, signature: Signature) -> list[str]:
@@ -129,13 +136,13 @@ class Features:
             through = f"{relation.fluent}{relation.direction}"
             near.append(f"{through} number")
             if relation.to != signature:
-                theirs = self._of(relation.to)
+                theirs = [*self._of(relation.to), *map(AND.join, self._together(relation.to))]
                 near += [f"{through} {how} {name}" for how, name in product(HOWS, theirs)]
         far = [
             f"{relation.fluent}{relation.direction} {how} {name}"
             for relation in self._relations(signature)
             if relation.to == signature
-            for how, name in product(HOWS, near)
+            for how, name in product(HOWS, [*near, *map(AND.join, self._together(signature))])
         ]
         return near + far
 
@@ -153,6 +160,20 @@ class Features:
         """Fluents of exactly these parameters."""
         return [name for name, kinds in self._parameters.items() if kinds == signature]
 
+    def _together(self, signature: Signature) -> list[tuple[str, ...]]:
+        """Two or three booleans of exactly these parameters, of which one at least may change."""
+        booleans = [name for name in self._of(signature) if name in self._booleans]
+        several = chain(combinations(booleans, 2), combinations(booleans, 3))
+        return [names for names in several if self._states.intersection(names)]
+
+    def _joint(self, signature: Signature, values: Values) -> Columns:
+        """1 where all of some booleans hold."""
+        columns = np.zeros((self._count(signature), 0), np.float32)
+        for names in self._together(signature):
+            all_hold = np.all([np.asarray(values[name], bool) for name in names], axis=0)
+            columns = np.column_stack([columns, all_hold.reshape(-1)])
+        return columns
+
     def _relations(self, signature: Signature) -> list[Relation]:
         """Fluents that relate such an item to something else."""
         length, found = len(signature), []
@@ -169,6 +190,7 @@ class Features:
 
 
 HOWS = ("sum", "mean")
+AND = " and "
 
 
 def _summed(table: Columns, others: Columns) -> list[Columns]:
