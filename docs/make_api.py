@@ -30,6 +30,8 @@ MORE = {
     "Arrow": "scene",
     "Label": "scene",
     "WorldFault": "spec",
+    "Picks": "policy",
+    "CheckReport": "check.report",
     "IterativeSelect": "interop.iterative_select",
     "Rddl": "interop.rddl",
     "Mobile": "interop.mobile",

@@ -402,6 +402,29 @@ def test_a_run_that_ends_while_it_is_waited_for_is_not_run_again(
     assert (failed, done) == ([], [folder.name])
 
 
+def test_a_folder_that_somebody_trains_in_for_long_fails_its_own_run_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "PATIENCE", 0.2)
+    monkeypatch.setattr(local, "LOOK", 0.05)
+    jobs = jobs_of([replace(TINY, seed=seed) for seed in (0, 1)])
+    held = fake_run(tmp_path / jobs[0].name, jobs[0].config, reward=None)
+    done: list[str] = []
+
+    def pretend(self: Job, folder: Path) -> list[str]:
+        if self.config.seed == 0:
+            return ["train", "--out", str(folder), "--resume", "--json"]
+        fake_run(folder, self.config)
+        return ["--help"]
+
+    monkeypatch.setattr(Job, "command", pretend)
+    with runs.alone_in(held):
+        failed = local.run_all(jobs, tmp_path, workers=1, done=lambda job, _: done.append(job.name))
+    assert done == [jobs[1].name]
+    assert len(failed) == 1
+    assert f"process {os.getpid()} is training here" in failed[0]
+
+
 def test_a_run_whose_parent_went_before_it_began_does_not_begin(tmp_path: Path) -> None:
     gone = subprocess.run([sys.executable, "-c", local.CHILD, "1234567", "--help"], check=False)
     assert gone.returncode == 128 + signal.SIGTERM

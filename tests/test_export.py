@@ -298,6 +298,11 @@ def test_a_network_of_fixed_sizes_is_refused(name: str) -> None:
         model.made(untrained(name, CIRCLE, pairs=False))
 
 
+def test_what_is_no_policy_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SelectError, match=r"policy='run': give what selectmdp\.load gives"):
+        export_policy("run", tmp_path / "policy.onnx")
+
+
 def test_items_drawn_at_random_are_refused() -> None:
     with pytest.raises(SelectError, match="cannot be exported: rsq draws its items at random"):
         model.made(untrained("rsq", CIRCLE, pairs=True))

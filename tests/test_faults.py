@@ -228,7 +228,7 @@ def test_a_sweep_on_ray_that_fails_or_hangs_is_lost(
         raise SelectError("the sweep did not come so far")
 
     monkeypatch.setattr(sweeps, "find_spec", lambda name: True)
-    monkeypatch.setattr(sweeps, "_started", lambda *given: None)
+    monkeypatch.setattr(sweeps, "started", lambda *given: None)
     monkeypatch.setattr(sweeps, "_end", lambda *given: {})
     monkeypatch.setattr(sweeps, "_one", fails)
     tally = sweeps.sweep_killed(Lab(tmp_path / "lab"), 2, 0, lambda: None)

@@ -77,6 +77,27 @@ def test_a_connection_is_seen_by_all_and_the_second_order_ends_it() -> None:
     assert seen["items"][user, station] == 0
 
 
+@pytest.mark.parametrize("scenario", ["small", "medium"])
+def test_a_user_shows_what_an_order_would_change_for_all(scenario: str) -> None:
+    world = Mobile(scenario, num_select=3)
+    seen, rng, met = world.reset(5), np.random.default_rng(0), set[bool]()
+    stations = world.spec.num_commands
+    for _ in range(15):
+        gains = seen["items"][:, 4 * stations : 5 * stations]
+        legal = np.argwhere(seen["legal"])
+        for user, station in legal:  # the slow way: the mean utility after each order alone
+            by_itself = world.partial_reward(picks((int(user), int(station))))[0]
+            now = world._mean_utility(world._connected)
+            expected = (by_itself - now) * seen["present"].sum()
+            assert gains[user, station] == pytest.approx(expected, abs=1e-9)
+            met.add(bool(seen["items"][user, station]))
+        assert (gains[~seen["legal"]] == 0).all()
+        users = rng.permutation(np.unique(legal[:, 0]))[:3]
+        order = [(int(u), int(rng.choice(np.flatnonzero(seen["legal"][u])))) for u in users]
+        seen, *_ = world.step(picks(*order))
+    assert met == {False, True}  # orders that connect, and that disconnect
+
+
 def test_a_shared_station_is_worth_less_than_one_alone() -> None:
     world = Mobile("small")
     seen = world.reset(0)

@@ -1,6 +1,9 @@
 """The engine of Ray: a real cluster of this machine with deaths in it, and what needs none."""
 
 import json
+import os
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +12,7 @@ from test_experiments import TINY, Process, fake_run, result_of
 
 from benchmarks.faults import sweeps
 from benchmarks.faults.lab import Lab
-from selectmdp import runs
+from selectmdp import checkpoint, runs
 from selectmdp.experiments import local
 from selectmdp.experiments.jobs import Job, jobs_of
 from selectmdp.spec import SelectError
@@ -25,6 +28,35 @@ def test_a_killed_worker_alone_and_with_the_driver_lose_and_repeat_nothing(tmp_p
     tally = sweeps.sweep_killed(Lab(tmp_path / "lab"), trials=2, seed=0, done=lambda: None)
     assert tally.notes == []
     assert (tally.trials, tally.lost) == (2, 0)
+
+
+LONG = sweeps.FILE.replace("24576", "2_000_000_000")
+"""Runs that come to no end by themselves."""
+
+
+@pytest.mark.parametrize("engine", ["local", "ray"])
+def test_ctrl_c_saves_every_run_under_way_before_it_says_so(tmp_path: Path, engine: str) -> None:
+    path, out = tmp_path / "long.toml", tmp_path / "out"
+    path.write_text(LONG)
+    driver = sweeps.started(path, out, engine, tmp_path / "cache")
+    until = time.monotonic() + 300
+    sweeps.wait(until, lambda: len(list(out.glob("runs/*/metrics.csv"))) == 2)
+    begun = {Path(each).parent for each in out.glob("runs/*/metrics.csv")}
+    sweeps.wait(until, lambda: all(chunks(run) > 2 for run in begun))
+    os.kill(driver.pid, signal.SIGINT)
+    driver.communicate(timeout=120)
+    assert driver.returncode == 130
+    assert "stopped; all is saved" in Path(f"{out}.log").read_text()
+    assert sweeps.trainings(out) == []
+    for run in begun:
+        saved = max((run / "checkpoints").glob("step-*"))
+        checkpoint.verify(saved)
+        assert int(saved.name.removeprefix("step-")) > 2 * 4096
+
+
+def chunks(run: Path) -> int:
+    """Rows of the metrics, under their names."""
+    return len((run / "metrics.csv").read_text().splitlines()) - 1
 
 
 def test_a_cluster_that_is_there_keeps_its_size(monkeypatch: pytest.MonkeyPatch) -> None:

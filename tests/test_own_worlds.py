@@ -292,6 +292,10 @@ def test_a_gymnasium_environment_is_adapted_by_two_functions() -> None:
     [
         (lambda: lights(speed=3), "speed=3: a world may offer command_names, legal_after"),
         (lambda: sm.from_gymnasium(3, None, len, len), "env=3: give a Gymnasium environment"),
+        (lambda: sm.from_gymnasium(Lights, None, len, len), "Lights'>: give a Gymnasium env"),
+        (lambda: sm.from_gymnasium(Lights(), None, None, len), "observe=None: give a function"),
+        (lambda: sm.from_gymnasium(Lights(), None, len, 3), "act=3: give a function"),
+        (lambda: sm.from_gymnasium(Lights(), None, len, len, 4), "greedy=4: give a function"),
         (lambda: sm.from_gymnasium(Lights(), (4, 1), len, len), r"spec=\(4, 1\): give a"),
     ],
 )

@@ -201,6 +201,10 @@ def test_what_is_hidden_or_no_choice_is_refused() -> None:
         Rddl("SysAdmin_POMDP_ippc2011", "1")
     with pytest.raises(SelectError, match="action action is real, and a pick is done or not"):
         Rddl("MountainCar_ippc2023", "1")
+    with pytest.raises(
+        SelectError, match="cannot make domain 'No', instance '1': Domain <No> does"
+    ):
+        Rddl("No", 1)
     with pytest.raises(SelectError, match="reward_scale=0: must be more than 0"):
         Rddl(SYSADMIN, "1", reward_scale=0)
 

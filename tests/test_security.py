@@ -83,7 +83,10 @@ def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "a_trap"
 
 
-@pytest.mark.parametrize("task", ["a_trap:make", "a_trap:Trap-v0", "a_trap"])
+@pytest.mark.parametrize(
+    "task",
+    ["a_trap:make", "a_trap:Trap-v0", "a_trap", "GymV21Environment-v0", "GymV26Environment-v0"],
+)
 def test_a_module_that_a_file_names_is_not_imported(trap: str, tmp_path: Path, task: str) -> None:
     run = tmp_path / "run"
     run.mkdir()

@@ -48,7 +48,7 @@ def sweep_killed(lab: Lab, trials: int, seed: int, done: Callable[[], None]) -> 
     path = lab.root / "sweep.toml"
     path.write_text(FILE)
     undisturbed = lab.folder("sweep-local")
-    _end(_started(path, undisturbed, "local", lab.cache), undisturbed)
+    _end(started(path, undisturbed, "local", lab.cache), undisturbed)
     for number in range(trials):
         try:
             _one(tally, lab, path, undisturbed, rng, with_driver=number % 2 == 0)
@@ -71,21 +71,21 @@ def _one(
 ) -> None:
     out = lab.folder("sweep-ray")
     until = time.monotonic() + PATIENCE
-    first = _started(path, out, "ray", lab.cache)
+    first = started(path, out, "ray", lab.cache)
     try:
-        _wait(until, lambda: any(out.glob("runs/*/checkpoints/step-*")))
-        _kill(rng.choice(_wait(until, lambda: on_ray(out))), with_its_run=rng.random() < 0.5)
-        _wait(until, lambda: any(each.resumes for each in trainings(out)))
+        wait(until, lambda: any(out.glob("runs/*/checkpoints/step-*")))
+        _kill(rng.choice(wait(until, lambda: on_ray(out))), with_its_run=rng.random() < 0.5)
+        wait(until, lambda: any(each.resumes for each in trainings(out)))
         if not with_driver:
             _judge(tally, out, undisturbed, {}, _end(first, out))
             return
-        _wait(until, lambda: len(finals(out)) >= 1)
+        wait(until, lambda: len(finals(out)) >= 1)
     finally:
         if first.poll() is None:
             os.killpg(first.pid, signal.SIGKILL)  # the driver, and its cluster with it
             first.communicate()
     before = finals(out)
-    _judge(tally, out, undisturbed, before, _end(_started(path, out, "ray", lab.cache), out))
+    _judge(tally, out, undisturbed, before, _end(started(path, out, "ray", lab.cache), out))
 
 
 def _judge(
@@ -115,7 +115,8 @@ def _judge(
         tally.notes.append(f"{out}: processes are left over")
 
 
-def _started(path: Path, out: Path, engine: str, cache: Path) -> "subprocess.Popen[bytes]":
+def started(path: Path, out: Path, engine: str, cache: Path) -> "subprocess.Popen[bytes]":
+    """The sweep of a file into a folder, in a session of its own."""
     typed = ["sweep", str(path), "--engine", engine, "--workers", "2", "--out", str(out), "--json"]
     environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(cache), "JAX_PLATFORMS": "cpu"}
     environment |= {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "RAY_ADDRESS": "local"}
@@ -141,7 +142,8 @@ def _end(process: "subprocess.Popen[bytes]", out: Path) -> dict[str, Any]:
     return dict(json.loads(told))
 
 
-def _wait(until: float, what: Callable[[], Awaited]) -> Awaited:
+def wait(until: float, what: Callable[[], Awaited]) -> Awaited:
+    """What `what` gives once it gives something."""
     while not (found := what()):
         if time.monotonic() > until:
             raise SelectError("the sweep did not come so far")

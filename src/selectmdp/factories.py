@@ -58,9 +58,10 @@ def made(factory: Any, name: str, options: Mapping[str, Any]) -> Any:
         raise
     except (Exception, SystemExit) as error:
         how = f"with {dict(options)}" if options else "without arguments"
+        mend = "give other options, or " * bool(options)
         raise SelectError(
-            f"{name}: making the environment {how} raised {told(error)}; write a factory that "
-            "works so"
+            f"{name}: making the environment {how} raised {told(error)}; {mend}write a factory "
+            "that works so"
         ) from error
 
 

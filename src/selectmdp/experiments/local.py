@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -173,16 +174,15 @@ def _begun(job: Job, folder: Path, side_by_side: int, deaths: int = 0) -> Runnin
 
 
 def _wait_for_leftover(folder: Path) -> None:
-    """A run whose parent was killed saves and ends; until then its folder is its own."""
+    """A run whose parent was killed saves and ends; until then its folder is its own.
+
+    Who stays longer is left alone: the next process of that run is refused, and no other run is.
+    """
     until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            with runs.alone_in(folder):
-                return
-        except SelectError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(LOOK)
+    while time.monotonic() < until:
+        with suppress(SelectError), runs.alone_in(folder):
+            return
+        time.sleep(LOOK)
 
 
 def _end(running: Sequence[Running]) -> None:

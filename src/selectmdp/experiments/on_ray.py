@@ -131,7 +131,8 @@ def _one(job: Job, place: str, one_thread: bool) -> str | None:
     while True:
         process, log = spawn(job, folder, one_thread=one_thread)
         try:
-            code = process.wait()
+            while (code := process.poll()) is None:  # a wait would not hear that it is cancelled
+                time.sleep(LOOK)
         finally:
             if process.poll() is None:  # the task was cancelled: save and end
                 process.terminate()

@@ -21,6 +21,8 @@ def export_policy(policy: Any, path: Where, num_select: int | None = None) -> An
 
     `policy` is what `load` or a training gives; one that a graph cannot hold is refused.
     """
+    if not hasattr(policy, "agent"):
+        raise SelectError(f"policy={policy!r}: give what selectmdp.load gives, or take export_run")
     return _model().write(policy, Path(path), num_select)
 
 

@@ -67,8 +67,11 @@ def from_gymnasium(
     `greedy(theirs)`, a heuristic to compare with, gives (items, commands). What else a world may
     offer is given by name: `command_names`, `time_limit`, `legal_after`, `unit`, …
     """
-    if not hasattr(env, "action_space"):
+    if isinstance(env, type) or not hasattr(env, "action_space"):
         raise SelectError(f"env={env!r}: give a Gymnasium environment")
+    for name, function in (("observe", observe), ("act", act), ("greedy", greedy)):
+        if not callable(function) and (name != "greedy" or function is not None):
+            raise SelectError(f"{name}={function!r}: give a function")
     if not isinstance(spec, Spec):
         raise SelectError(f"spec={spec!r}: give a selectmdp.Spec of the sizes")
     adapted = Adapted(env, spec, observe, act, greedy)

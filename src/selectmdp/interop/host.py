@@ -107,6 +107,10 @@ class HostWorld:
         return self._open[-1]
 
 
+STANDS_FOR_OTHERS = ("GymV21Environment", "GymV26Environment")
+"""Ids of Gymnasium's own for environments of old Gym, given by an option."""
+
+
 class HostEnv:
     """What a host environment offers, under the names that JAX worlds use."""
 
@@ -131,7 +135,10 @@ def registered(task: str, options: Mapping[str, Any]) -> Source:
 
 
 def is_registered(task: str) -> bool:
-    """Whether Gymnasium knows an environment of this id."""
+    """Whether Gymnasium knows an environment of this id; not one that makes what an option names,
+    which would be imported for it."""
+    if task.partition("-v")[0] in STANDS_FOR_OTHERS:
+        return False
     try:
         gymnasium.spec(task)
     except gymnasium.error.Error:

@@ -8,9 +8,10 @@ those connected to it, a user adds up what its stations give, and the reward is 
 in the user's range: elsewhere theirs would do nothing.
 
 What a user shows, for each station in their order: whether it is connected; its utility if that
-station served it alone (−1: out of range), and as loaded as it is now; the station's load. And last
-the utility it had. Stations are commands and keep their places; users are items, and a policy for
-them does not care about their order.
+station served it alone (−1: out of range), and as loaded as it is now; the station's load; and what
+all users together would gain or lose if the pair were ordered. And last the utility it had.
+Stations are commands and keep their places; users are items, and a policy for them does not care
+about their order.
 
 Three things of theirs are not as they seem, so nothing here relies on them: `reset(seed=…)` seeds
 nothing (each episode here is a new environment, seeded by its config); the central handler's
@@ -55,7 +56,7 @@ class Mobile:
         stations = len(self._stations)
         self.spec = Spec(
             num_items=len(self._users),
-            item_features=4 * stations + 1,
+            item_features=5 * stations + 1,
             num_context=0,
             context_features=0,
             num_select=num_select,
@@ -118,6 +119,7 @@ class Mobile:
                 self._scaled(rates),
                 self._scaled(shared),
                 np.broadcast_to(load / len(self._users), connected.shape),
+                self._gains(connected),
                 np.array(had)[:, None],
             ],
             axis=1,
@@ -136,13 +138,27 @@ class Mobile:
         there = [user in self.env.active for user in self._users]
         return float(self._scaled(given)[there].mean())
 
+    def _gains(self, connected: npt.NDArray[np.bool_]) -> Table:
+        """What each order would add to the sum of utilities: [users, stations]; 0: out of range."""
+        load = connected.sum(axis=0)
+        part = self._rates * connected / np.maximum(load, 1)
+        given = part.sum(axis=1, keepdims=True)
+        has = self._scaled(given)
+        after = np.where(connected, load - 1, load + 1)  # by the order of a user's own
+        own = self._scaled(given - part + ~connected * self._rates / np.maximum(after, 1)) - has
+        joined = self._rates * connected / (load + 1)  # what the connected get beside one more
+        left = self._rates * connected / np.maximum(load - 1, 1)
+        crowded, relieved = (self._scaled(given - part + each) - has for each in (joined, left))
+        others = np.where(connected, relieved.sum(axis=0) - relieved, crowded.sum(axis=0))
+        return np.where(self._rates > 0, own + others, 0.0)
+
     def _scaled(self, rates: Table) -> Table:
         """Utilities (−1 … 1) of rates."""
         utility = self.env.utility
-        scaled = np.full(rates.shape, float(utility.scale(utility.utility(0.0))))
-        for place in np.argwhere(rates > 0):
-            scaled[tuple(place)] = utility.scale(utility.utility(rates[tuple(place)]))
-        return scaled
+        w1, w2, w3 = utility.coeffs
+        served = np.where(rates > 0, rates, 1.0)
+        worth = np.clip(w1 * np.log(w2 + served) / np.log(w3), utility.lower, utility.upper)
+        return utility.scale(np.where(rates > 0, worth, utility.lower))
 
 
 class RememberedChannel(OkumuraHata):

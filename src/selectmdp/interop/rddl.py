@@ -43,7 +43,13 @@ class Rddl:
         see of a reward is divided by `reward_scale`; what is reported is not. `suits` are settings
         of the fast preset that suit the domain.
         """
-        self.env: Any = pyRDDLGym.make(domain, str(instance), vectorized=True)
+        try:
+            self.env: Any = pyRDDLGym.make(domain, str(instance), vectorized=True)
+        except Exception as error:  # theirs are of many kinds
+            raise SelectError(
+                f"pyRDDLGym cannot make domain {domain!r}, instance {str(instance)!r}: {error}. "
+                "Give names of rddlrepository, or paths of two .rddl files"
+            ) from error
         model = self.env.model
         for name, kind in model.action_ranges.items():
             if kind != "bool":

@@ -157,8 +157,8 @@ class _Worker:
         except subprocess.TimeoutExpired:
             return "let go of its wire: its process does not answer any more"
         if code < 0:
-            how = f"killed by {signal.Signals(-code).name}"
-            return f"died with its process ({how}): is there memory enough?"
+            hint = ": is there memory enough?" if code == -signal.SIGKILL else ""
+            return f"died with its process (killed by {signal.Signals(-code).name}){hint}"
         return f"ended its process (exit code {code}): a world must raise, not exit"
 
     def end(self, grace: float) -> None:
