@@ -19,8 +19,6 @@ import onnxruntime
 
 MASKS = {"present": "items", "context_present": "context", "legal": "items"}
 """Each mask, and what it has as many rows as."""
-ROWS = ("items", "present", "legal")
-"""What has a row for each item."""
 
 
 def main() -> int:
@@ -79,22 +77,15 @@ def agrees(run: str, state: dict, items, commands) -> bool:
     """Whether selectmdp itself picks the same from this run; only this needs selectmdp."""
     import selectmdp
 
-    missing = max(len(items) - len(state["items"]), 0)
-    if missing:  # select refuses fewer items than picks, where a graph gives -1
-        print(f"padded by {missing} absent items, so that there are as many as picks")
-        state = {name: padded(part, missing * (name in ROWS)) for name, part in state.items()}
-    picks = selectmdp.load(run).select(state, len(items))
+    policy = selectmdp.load(run)
+    other = len(items) if len(items) != policy.spec.num_select else None
+    picks = policy.select(state, other)
     same = (picks.items == items).all() and (picks.commands == commands).all()
     if same:
         print("the same picks as selectmdp's own")
     else:
         print(f"selectmdp picks {picks.items} with commands {picks.commands}", file=sys.stderr)
     return bool(same)
-
-
-def padded(part: np.ndarray, rows: int) -> np.ndarray:
-    """Some more rows of zeros, which in a mask are absent."""
-    return np.concatenate([part, np.zeros((rows, *part.shape[1:]), part.dtype)])
 
 
 def arguments() -> argparse.Namespace:

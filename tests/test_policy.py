@@ -236,6 +236,21 @@ def test_picks_that_cannot_have_been_made_are_refused(
     assert said in str(refused.value)
 
 
+def test_of_fewer_items_than_picks_all_are_picked_and_the_rest_is_minus_one(
+    policy: Policy,
+) -> None:
+    few = circles(2)
+    picks = policy.select(few, q_values=True)
+    assert sorted(picks.items.tolist()) == [-1, 0, 1]
+    assert picks.items[-1] == -1
+    assert not picks.extrapolates
+    assert picks.q_values.shape == (3, 2, 5)
+    absent = {"items": np.concatenate([few, circles(4)]), "present": [1, 1, 0, 0, 0, 0]}
+    assert policy.select(absent).items.tolist() == picks.items.tolist()
+    batch = policy.select(jnp.asarray(circles(4, 2)))
+    assert (batch.items[:, -1] == -1).all()
+
+
 # What is no observation
 
 
@@ -252,7 +267,6 @@ def test_picks_that_cannot_have_been_made_are_refused(
         (np.zeros((1, 1, 6, 3)), "items has shape (1, 1, 6, 3)"),
         (np.zeros((0, 3)), "items has shape (0, 3)"),
         (np.zeros((6, 4)), "item_features=4: the policy was trained with 3"),
-        (np.zeros((2, 3)), "num_select=3 is more than num_items=2"),
         ({"present": np.ones(6)}, "observation has ['present']: 'items' is needed"),
         ({"items": circles(6), "mask": 1}, "what else it may have is context, present"),
         ({"items": circles(6), "present": np.ones(5)}, "present has shape (5,): it must be (6,)"),
@@ -270,7 +284,7 @@ def test_picks_that_cannot_have_been_made_are_refused(
             "num_context=2: the policy was trained without context",
         ),
     ],
-    ids=range(21),
+    ids=range(20),
 )
 def test_what_is_no_observation_is_refused(policy: Policy, given: Any, said: str) -> None:
     with pytest.raises(SelectError) as refused:

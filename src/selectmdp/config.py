@@ -154,5 +154,5 @@ def versions() -> dict[str, str]:
         **{name: version(name) for name in packages},
         "python": platform.python_version(),
         "machine": platform.machine(),
-        "threads": str(threads()),
+        "threads": threads(),
     }

@@ -18,9 +18,12 @@ ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 """Of XLA_FLAGS: compiled code keeps to one core."""
 
 
-def threads() -> int:
-    """Threads of compiled code on a CPU: how a sum is shared among them may change its rounding."""
-    return 1 if ONE_THREAD in os.environ.get("XLA_FLAGS", "") else cores()
+def threads() -> str:
+    """Threads of compiled code on a CPU: how a sum is shared among them may change its rounding.
+
+    One thread of a pool does not round as none: products are cut into other pieces.
+    """
+    return "1, no pool" if ONE_THREAD in os.environ.get("XLA_FLAGS", "") else str(cores())
 
 
 def compiled_cache() -> Path | None:

@@ -54,6 +54,19 @@ def understood(observation: Any, spec: Spec) -> Understood:
     return Understood(batch, batched, jnp.asarray if from_jax else np.asarray)
 
 
+def padded(seen: Observation, num_items: int) -> Observation:
+    """A batch with at least so many items; those that are added are not there."""
+    missing = max(num_items - seen.items.shape[1], 0)
+    if not missing:
+        return seen
+
+    def longer(leaf: Any) -> Any:
+        return np.pad(leaf, [(0, 0), (0, missing), *[(0, 0)] * (leaf.ndim - 2)])
+
+    items, present, legal = map(longer, (seen.items, seen.present, seen.legal))
+    return seen._replace(items=items, present=present, legal=legal)
+
+
 def _parts(observation: Any) -> dict[str, Any]:
     names = Observation._fields
     if isinstance(observation, Observation):

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Int, Key
 from selectmdp import iterative, sharing
 from selectmdp.agent import Agent
 from selectmdp.nets.base import Params
-from selectmdp.observations import understood
+from selectmdp.observations import padded, understood
 from selectmdp.references import Actor
 from selectmdp.sharing import PhaseMap
 from selectmdp.spec import SelectError, Spec, check_count, check_seed
@@ -67,18 +67,23 @@ class Policy:
         """Items and commands for one state, or for a batch with an axis in front of everything.
 
         `observation` is an `Observation`, a mapping with its names (`items` at least), or the items
-        alone; `num_select` is K′ if not that of the training. The seed matters only to `rsq`, which
-        draws its items at random.
+        alone; `num_select` is K′ if not that of the training. Of fewer items than K all are picked
+        that may be, and −1 stands for the rest. The seed matters only to `rsq`, which draws its
+        items at random.
         """
         count = check_count(
             "num_select", self.spec.num_select if num_select is None else num_select
         )
         seen, batched, give = understood(observation, self.spec)
+        num_items = seen.items.shape[1]
+        if num_select is None:
+            seen = padded(seen, count)
         self._check(seen, count)
         key = jax.random.key(check_seed(seed))
         with heard(self._faults):
             picked = _select(self.agent, self.params, self._map(count), key, seen)
             action, values = jax.block_until_ready(picked)
+        own = [*range(num_items), *range(seen.items.shape[1], values.shape[2])]  # and the pass
 
         def given(leaf: Any) -> Any:
             return give(leaf) if batched else give(leaf)[0]
@@ -87,7 +92,7 @@ class Policy:
             items=given(action.items),
             commands=given(action.commands),
             extrapolates=count != self.spec.num_select,
-            q_values=given(values) if q_values else None,
+            q_values=given(values[:, :, np.array(own)]) if q_values else None,
         )
 
     def q_values(self, observation: Any, picks: Sequence[tuple[int, int]] = ()) -> Any:
