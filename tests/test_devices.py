@@ -64,10 +64,15 @@ def test_one_update_on_2_and_on_4_devices_is_that_of_one(case: str) -> None:
 
 
 @pytest.mark.slow
-def test_four_devices_learn_what_one_learns() -> None:
-    told, _ = on_devices(4, "learned", "1", "4")
-    assert min(told.values()) > 0.93  # random: 0.3
-    assert abs(told["1"] - told["4"]) < 0.05
+def test_several_devices_learn_what_one_learns() -> None:
+    told, _ = on_devices(4, "learned", "1", "2", "4")
+    means = {count: float(np.mean(shares)) for count, shares in told.items()}
+    for count, shares in told.items():
+        assert len(shares) == 4
+        assert min(shares) > 0.98  # random: 0.3
+        # Rounding parts their paths, so that seeds are no pairs; a hundredth of the best is nothing.
+        spread = float(np.std(shares, ddof=1) + np.std(told["1"], ddof=1))
+        assert abs(means[count] - means["1"]) < max(2 * spread, 0.01)
 
 
 # Shares
