@@ -70,7 +70,7 @@ def test_several_devices_learn_what_one_learns() -> None:
     for count, shares in told.items():
         assert len(shares) == 4
         assert min(shares) > 0.98  # random: 0.3
-        # Rounding parts their paths, so that seeds are no pairs; a hundredth of the best is nothing.
+        # Rounding parts their paths: seeds are no pairs, and a hundredth of the best is nothing.
         spread = float(np.std(shares, ddof=1) + np.std(told["1"], ddof=1))
         assert abs(means[count] - means["1"]) < max(2 * spread, 0.01)
 
