@@ -35,6 +35,8 @@ from selectmdp.types import Action
 
 SCENARIOS = ("small", "medium", "large")
 Table = npt.NDArray[np.float64]
+ENOUGH = 1e-9
+"""Less than this is rounding."""
 
 
 class Mobile:
@@ -86,12 +88,17 @@ class Mobile:
         return rewards
 
     def greedy(self) -> tuple[list[int], list[int]]:
-        """Who has no connection gets its best station; the best channels first."""
-        best, rate = self._rates.argmax(axis=1), self._rates.max(axis=1)
-        waiting = (rate > 0) & ~self._connected.any(axis=1)
-        order = [int(user) for user in np.argsort(-rate, kind="stable") if waiting[user]]
-        picks = order[: self.spec.num_select]
-        return picks, [int(best[user]) for user in picks]
+        """Orders that raise the sum of utilities most, one after the other, while one does."""
+        connected, picks = self._connected.copy(), list[tuple[int, int]]()
+        for _ in range(self.spec.num_select):
+            gains = self._gains(connected)
+            gains[[user for user, _ in picks]] = 0.0
+            user, station = (int(part) for part in np.unravel_index(gains.argmax(), gains.shape))
+            if gains[user, station] < ENOUGH:
+                break
+            connected[user, station] ^= True
+            picks.append((user, station))
+        return [user for user, _ in picks], [station for _, station in picks]
 
     def _begin(self, seed: int) -> None:
         config = {**self._config, "seed": int(seed)}
