@@ -78,7 +78,7 @@ def test_a_curve_goes_from_random_to_the_end_with_an_interval_at_each_step(shown
     curve = series(shown, "5b", "isq-p")["curve"]
     assert len(curve) == 21
     assert curve[0] == pytest.approx([0, 0.025, 0.114, 0.114, 0.114])  # step, minutes, mean, ends
-    assert curve[-1] == pytest.approx([602_112, 290.5 / 60, 0.75, 0.75 - HALF, 0.75 + HALF])
+    assert curve[-1] == pytest.approx([401_408, 290.5 / 60, 0.75, 0.75 - HALF, 0.75 + HALF])
     assert all(low < mean < high for _, _, mean, low, high in curve[1:])
 
 
