@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import pytest
+import whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -28,7 +29,7 @@ HALF = 0.00410852  # 3.18245 · 0.00258199 / √4: Student's t of four seeds 0.0
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made_results.make(tmp_path_factory.mktemp("made") / "results")
+    return whole.make(tmp_path_factory.mktemp("made") / "results")
 
 
 @pytest.fixture(scope="module")
@@ -277,6 +278,7 @@ def test_one_seed_judges_nothing_about_seeds(tmp_path):
     assert set(told.values()) == {"not judged"}
     assert "figure 4b: every algorithm has 1 of 4 seeds" in results.problems
     assert "figure 4a, N = 20: every algorithm has 1 of 4 seeds" in results.problems
+    assert results.problems[-1] == "the paper's own preset: no runs"
 
 
 def test_there_is_no_share_of_what_earns_nothing(tmp_path):

@@ -138,7 +138,7 @@ def load(folder: Path) -> Results:
     problems.extend(gaps.of_networks(played, every, finals, results.curves["generalization"]))
     problems.extend(gaps.of_cost(results.cost))
     finals, curves = rows.of_paper(folder / "paper", problems)
-    problems.extend(gaps.of_paper(finals, curves))
+    problems.extend(gaps.of_paper(finals, curves, every))
     problems.extend(gaps.of_versions(every))
     if not finals and not curves:
         return results
