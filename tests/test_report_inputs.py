@@ -304,7 +304,15 @@ def test_a_picture_shows_a_reward_of_which_no_share_is_known(tmp_path, written):
     )
     pictures.save(shown(tmp_path), tmp_path)
     (picture,) = written
-    assert texts(picture.axes[0]) == ["100 %", "0.865", "paper 103 %", "–", "paper 86 %", "–"]
+    assert texts(picture.axes[0]) == ["100 %", "0.865", "–", "–"]
+
+
+def test_published_shares_stand_in_the_heat_map_of_the_papers_network(copy, tmp_path, written):
+    pictures.save({**shown(copy), "figures": []}, tmp_path)
+    (picture,) = written
+    pairs, means, sums, _ = (texts(axes) for axes in picture.axes)
+    assert means == ["100 %", "101 %", "paper 103 %", "90 %", "paper 86 %", "100 %"]
+    assert len(pairs) == len(sums) == 4
 
 
 # The paper's own preset
