@@ -254,6 +254,16 @@ def test_the_command_of_generalization_is_that_which_made_its_rows(copy):
     assert "all --budget standard --preset fast" in told["all"]
 
 
+def test_all_of_it_again_is_what_the_page_of_results_lists(copy):
+    made = f"--out {copy}"
+    assert shown(copy)["commands"]["all"].split("\n") == [
+        f"selectmdp reproduce all --budget standard --preset fast {made}",
+        f"selectmdp reproduce cost --budget standard --preset paper {made}",
+        f"selectmdp sweep benchmarks/paper.toml {made}/paper",
+        f"selectmdp report {copy} -o report.html --figures images",
+    ]
+
+
 def test_what_was_not_measured_is_not_called_too_few(copy):
     def day() -> str:
         return next(each["ours"] for each in shown(copy)["claims"] if each["name"] == "day")

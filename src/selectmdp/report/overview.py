@@ -4,6 +4,7 @@ All numbers are made here, as plain data; the page draws them and knows nothing 
 """
 
 import math
+import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from selectmdp.report.drawn import figure_of, known_runs, made_with, reproduce_c
 from selectmdp.report.judging import Evidence
 from selectmdp.report.measures import cost_of, generalization_of, parameters_of
 from selectmdp.report.page import asset, page
-from selectmdp.report.paper import paper_of
+from selectmdp.report.paper import paper_of, sweep_command
 from selectmdp.report.results import Results
 from selectmdp.report.rules import judged_costs
 
@@ -76,14 +77,25 @@ def _commands(results: Results, budget: str, preset: str) -> dict[str, str]:
     )
     judged, _ = judged_costs(results.cost)
     made = {
-        "all": [(budget, preset)],
         "generalization": [played or (budget, preset)],
         "cost": sorted(costs, key=lambda each: each[1] != judged) or [(budget, preset)],
     }
-    return {
+    told = {
         what: "\n".join(reproduce_command(results, what, *each) for each in pairs)
         for what, pairs in made.items()
     }
+    return {"all": "\n".join(_everything(results, budget, preset)), **told}
+
+
+def _everything(results: Results, budget: str, preset: str) -> list[str]:
+    """What makes the whole page again; the same list stands in docs/results.md."""
+    costs = [] if preset == "paper" else [reproduce_command(results, "cost", budget, "paper")]
+    return [
+        reproduce_command(results, "all", budget, preset),
+        *costs,
+        sweep_command(results.folder / "paper"),
+        f"selectmdp report {shlex.quote(str(results.folder))} -o report.html --figures images",
+    ]
 
 
 def _judged(claim: Claim, results: Results) -> dict[str, Any]:

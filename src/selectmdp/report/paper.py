@@ -4,6 +4,7 @@ Its runs take days. One that is not at its end has a curve and no final reward.
 """
 
 import shlex
+from pathlib import Path
 from typing import Any
 
 from selectmdp.experiments.figures import FIGURES, ISQ
@@ -16,7 +17,7 @@ def paper_of(results: Results) -> dict[str, Any] | None:
     """All that the page shows of it; None: no run has begun."""
     if results.paper is None:
         return None
-    figure, out = FIGURES[PAPERS], shlex.quote(str(results.paper.folder))
+    figure, out = FIGURES[PAPERS], results.paper.folder
     world = {
         "N": int(PAPERS_N),
         "references": references_of(results.paper.finals[PAPERS] or results.finals[PAPERS]),
@@ -29,9 +30,14 @@ def paper_of(results: Results) -> dict[str, Any] | None:
         "sizes": worlds(PAPERS)[PAPERS_N, ISQ[0]],
         "published_steps": figure.full,
         "world": world,
-        "command": f"selectmdp sweep benchmarks/paper.toml --out {out}",
-        "progress": f"python benchmarks/paper_progress.py {out}",
+        "command": sweep_command(out),
+        "progress": f"python benchmarks/paper_progress.py {shlex.quote(str(out))}",
     }
+
+
+def sweep_command(folder: Path) -> str:
+    """What to type to make its runs, which go on where they stopped."""
+    return f"selectmdp sweep benchmarks/paper.toml --out {shlex.quote(str(folder))}"
 
 
 def _series(paper: Results, algorithm: str) -> dict[str, Any]:
