@@ -325,7 +325,7 @@ def test_a_file_of_another_version_is_told_and_the_rest_is_shown(copy):
     ]
     assert len(results.finals["4c"]) == 32
     figure = figure_of(results, FIGURES["4b"])
-    assert figure["runs"] == []
+    assert (figure["runs"], figure["unit"]) == ([], "area")
     assert figure["worlds"][0]["series"][0]["mean"] is None
     assert figure["worlds"][0]["series"][0]["published"] == 0.76
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from selectmdp.experiments.figures import FIGURES, ISQ
-from selectmdp.report.drawn import curve_of, references_of, student
+from selectmdp.report.drawn import curve_of, references_of, student, unit_of
 from selectmdp.report.results import Results, published
 from selectmdp.report.rows import PAPERS, PAPERS_N, worlds
 
@@ -26,7 +26,7 @@ def paper_of(results: Results) -> dict[str, Any] | None:
     return {
         "name": f"{PAPERS} by the paper’s own preset",
         "title": figure.title,
-        "unit": "area",
+        "unit": unit_of(figure),
         "sizes": worlds(PAPERS)[PAPERS_N, ISQ[0]],
         "published_steps": figure.full,
         "world": world,
