@@ -268,7 +268,7 @@ def test_a_cut_curve_is_made_again_as_its_advice_says(tmp_path: Path) -> None:
     kept.add(job, run, result_of(TINY))
     whole = kept.curves_path.read_text()
     kept.curves_path.write_text(whole[:-3])
-    with pytest.raises(SelectError, match="delete that line and its run's row in 4a-finals.csv, "):
+    with pytest.raises(SelectError, match=r"that line and its run's row in 4a-finals\.csv, and"):
         kept.curves()
     kept.curves_path.write_text(whole[: whole.rindex("\n", 0, -1) + 1])
     assert kept.has(job)  # the line alone would not be enough

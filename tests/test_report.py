@@ -287,6 +287,9 @@ def test_there_is_no_share_of_what_earns_nothing(tmp_path):
     (claim,) = (each for each in overview.claims_of(results) if each["name"] == "vanilla")
     assert claim["verdict"] == "holds so far"  # at N = 50 it does
     assert [each["what"] for each in claim["evidence"]] == ["4a, N = 50: vanilla / isq-i"]
+    assert claim["lacking"] == (
+        "no share of 0 or less, which a seed of the second earns (4a, N = 20: vanilla / isq-i)",
+    )
 
 
 # Damaged and missing
@@ -422,7 +425,7 @@ def test_the_command_writes_the_page_and_tells_the_verdicts(folder, tmp_path, ca
     assert told["problems"] == []
     assert {claim["name"]: claim["verdict"] for claim in told["claims"]} == verdicts(load(folder))
     assert set(told["claims"][0]) == {
-        *("name", "text", "verdict", "ours", "published", "rule", "evidence")
+        *("name", "text", "verdict", "ours", "published", "rule", "evidence", "lacking")
     }
     assert out.read_text().startswith("<!DOCTYPE html>")
 

@@ -375,7 +375,8 @@ def test_progress_of_a_run_that_has_ended_since_is_passed_over(begun):
 
 def test_runs_that_are_not_of_the_papers_preset_are_left_out_there(begun):
     rewritten(
-        begun / "paper" / "sweep-finals.csv", lambda rows: [{**rows[0], "preset": "fast"}, *rows[1:]]
+        begun / "paper" / "sweep-finals.csv",
+        lambda rows: [{**rows[0], "preset": "fast"}, *rows[1:]],
     )
     rewritten(
         begun / "paper" / "progress.csv", lambda rows: [{**row, "algorithm": "eq"} for row in rows]

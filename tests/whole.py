@@ -1,4 +1,4 @@
-"""A made-up results folder in which nothing is missing: the paper's own preset is at its end too."""
+"""Made-up results in which nothing is missing: the paper's own preset is at its end too."""
 
 from pathlib import Path
 

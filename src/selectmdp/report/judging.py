@@ -21,6 +21,8 @@ Verdict = Literal[
 ]
 ENOUGH = 3
 """Seeds that a comparison needs of each side."""
+FEW = "too few runs"
+"""Why there is no comparison; where there is another reason, it is said in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +69,14 @@ class Judged:
     ours: str
     """Our number in words, with its interval."""
     evidence: tuple[Evidence, ...] = field(default=())
+    lacking: tuple[str, ...] = field(default=())
+    """Why some of it was not judged."""
 
 
 def over(
     results: Results, figure: str, ours: str, theirs: str, num_items: int | None = None
-) -> Evidence | None:
-    """One algorithm above another at the end of training; None: not both were run."""
+) -> Evidence | str:
+    """One algorithm above another at the end of training."""
     left = results.scores(figure, ours, num_items)
     right = results.scores(figure, theirs, num_items)
     place = figure if num_items is None else f"{figure}, N = {num_items}"
@@ -81,10 +85,10 @@ def over(
 
 def compared(
     what: str, left: Sequence[float], right: Sequence[float], lack: float = 0.0
-) -> Evidence | None:
-    """The mean of one above the other's, of which a share may lack; None: too few seeds."""
+) -> Evidence | str:
+    """The mean of one above the other's, of which a share may lack; a text: why there is none."""
     if min(len(left), len(right)) < ENOUGH:
-        return None
+        return FEW
     gap = statistics.difference(left, right)
     chance = statistics.improvement([left], [right]).value
     return Evidence(what, gap, chance, least=-lack * abs(statistics.mean(right).value))
@@ -97,20 +101,19 @@ def share(
     *,
     least: float = -math.inf,
     most: float = math.inf,
-) -> Evidence | None:
-    """The mean of one as a share of the other's, which is to lie between two bounds.
-
-    None: too few seeds, or a seed that earns nothing or less, of which there is no share.
-    """
-    if min(len(left), len(right)) < ENOUGH or min(right) <= 0:
-        return None
+) -> Evidence | str:
+    """The mean of one as a share of the other's, which is to lie between two bounds."""
+    if min(len(left), len(right)) < ENOUGH:
+        return FEW
+    if min(right) <= 0:
+        return f"no share of 0 or less, which a seed of the second earns ({what})"
     return Evidence(what, statistics.ratio(left, right), least=least, most=most)
 
 
-def reached(what: str, scores: Sequence[float], level: float) -> Evidence | None:
-    """The mean at least at a level; None: too few seeds."""
+def reached(what: str, scores: Sequence[float], level: float) -> Evidence | str:
+    """The mean at least at a level."""
     if len(scores) < ENOUGH:
-        return None
+        return FEW
     return Evidence(what, statistics.mean(scores), least=level)
 
 
@@ -121,13 +124,12 @@ def measured(
     return Evidence(what, Estimate(number, number, number), least=least, most=most)
 
 
-def together(
-    found: Sequence[Evidence | None], ours: str | None = None, lacking: str = "too few runs"
-) -> Judged:
-    """All of it, some of it, or none; nothing found is not judged, and `lacking` says why."""
-    evidence = tuple(each for each in found if each is not None)
+def together(found: Sequence[Evidence | str], ours: str | None = None) -> Judged:
+    """All of it, some of it, or none; a text says why something was not judged."""
+    evidence = tuple(each for each in found if isinstance(each, Evidence))
+    lacking = tuple(dict.fromkeys(each for each in found if isinstance(each, str)))
     if not evidence:
-        return Judged("not judged", lacking)
+        return Judged("not judged", "; ".join(lacking), lacking=lacking)
     count = sum(each.holds for each in evidence)
     verdict: Verdict = "undecided"
     if count == len(evidence):
@@ -138,7 +140,7 @@ def together(
         verdict = "holds in part"
     elif len(evidence) < len(found):
         verdict = "not judged"
-    return Judged(verdict, ours or _told(evidence, count, len(found)), evidence)
+    return Judged(verdict, ours or _told(evidence, count, len(found)), evidence, lacking)
 
 
 def said(estimate: Estimate, digits: int = 3) -> str:

@@ -108,6 +108,7 @@ def _judged(claim: Claim, results: Results) -> dict[str, Any]:
         "published": claim.paper,
         "rule": claim.rule,
         "evidence": [_evidence(each) for each in judged.evidence],
+        "lacking": judged.lacking,
     }
 
 

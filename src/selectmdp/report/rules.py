@@ -95,11 +95,11 @@ def faster_early(results: Results) -> Judged:
     return together([_early(results, figure) for figure in MANY])
 
 
-def _early(results: Results, figure: str) -> Evidence | None:
+def _early(results: Results, figure: str) -> Evidence | str:
     names = ("isq-p", "isq-i")
     what = f"{figure}: first half of isq-p over isq-i"
     found = compared(what, results.early(figure, names[0]), results.early(figure, names[1]))
-    if found is None or any(_left_random(results, figure, name) for name in names):
+    if isinstance(found, str) or any(_left_random(results, figure, name) for name in names):
         return found
     return replace(found, what=f"{what}, both as random", tells=False)
 
@@ -153,7 +153,7 @@ def transfer(trained: int, played: int, level: float) -> Callable[[Results], Jud
     Judged by the preset's network; the paper's stands beside it.
     """
 
-    def shown(results: Results, network: str) -> Evidence | None:
+    def shown(results: Results, network: str) -> Evidence | str:
         return share(
             f"{network}: {trained} → {played} relative to {played} → {played}",
             results.played(network, trained, played),
@@ -163,8 +163,10 @@ def transfer(trained: int, played: int, level: float) -> Callable[[Results], Jud
 
     def judge(results: Results) -> Judged:
         found, beside = shown(results, "pairs"), shown(results, "means")
-        if found is None or beside is None:
-            return together([found or beside])
+        if isinstance(found, str):
+            return together([beside if isinstance(beside, Evidence) else found])
+        if isinstance(beside, str):
+            return together([found])
         told = f"{said(found.estimate)}; the paper's network {said(beside.estimate)}"
         return replace(together([found], told), evidence=(found, beside))
 
@@ -208,7 +210,7 @@ def cost(
         preset, rows = judged_costs(results.cost)
         rows = [row for row in rows if int(row[fixed]) == value]
         if len({row[varies] for row in rows}) < 3:
-            return together([None], lacking=_unmeasured(results))
+            return together([_unmeasured(results)])
         found = statistics.exponent(
             [float(row[varies]) for row in rows],
             [1 / float(row["steps_per_second"]) for row in rows],
@@ -227,7 +229,7 @@ def steps_a_day(results: Results) -> Judged:
         float(row["steps_per_second"]) for row in rows if (int(row["N"]), int(row["K"])) == (200, 6)
     ]
     if not speeds:
-        return together([None], lacking=_unmeasured(results))
+        return together([_unmeasured(results)])
     steps = DAY * max(speeds)
     told = f"{steps / 1e6:.3g} million, {preset} preset"
     return together([measured(told, steps, least=PAPERS_DAY)], told)
@@ -235,7 +237,7 @@ def steps_a_day(results: Results) -> Judged:
 
 def published_levels(results: Results) -> Judged:
     """Of the three ISQ the one that is published best in a figure."""
-    found: list[Evidence | None] = []
+    found: list[Evidence | str] = []
     for figure in MANY:
         levels = {name: published()[figure, SIZES[figure], name] for name in ISQ}
         best = max(levels, key=levels.__getitem__)

@@ -9,6 +9,12 @@ const VERDICTS = {
   "not judged": ["open", "M5 4.6a2.2 2.2 0 1 1 2.9 2.2q-.9.4-.9 1.4M7 11v.4"],
 };
 
+const LACKING = {
+  "too few runs": "Not judged: too few runs; a comparison needs three seeds of each side.",
+  "too few sizes measured": "Not judged: too few sizes measured; a cost needs three.",
+  "not measured": "Nothing of it was measured.",
+};
+
 function verdict(name) {
   const [kind, path] = VERDICTS[name];
   const icon = svg("svg", { viewBox: "0 0 14 14", "aria-hidden": "true" }, svg("path", { d: path }));
@@ -51,9 +57,9 @@ function showClaims(claims) {
 function why(claim) {
   const box = html("details", { class: "printed" }, html("summary", {}, "How it is judged"));
   box.append(html("p", {}, `It holds where ${claim.rule}.`));
+  const lacking = claim.lacking.map((why) => html("p", { class: "quiet" }, LACKING[why] ?? `Not judged: ${why}.`));
   if (claim.evidence.length === 0) {
-    const few = "There is too little to tell: a comparison needs three seeds of each side, a cost three sizes.";
-    box.append(html("p", { class: "quiet" }, claim.ours === "not measured" ? "Nothing of it was measured." : few));
+    box.append(...lacking);
     return box;
   }
   const chances = claim.evidence.some((each) => each.probability !== null);
@@ -72,6 +78,7 @@ function why(claim) {
   );
   const head = html("tr", {}, ...heads.map((name) => html("th", {}, name)));
   box.append(scrolled(html("table", { class: "evidence" }, html("thead", {}, head), html("tbody", {}, ...rows))));
+  box.append(...lacking);
   if (chances) {
     box.append(html("p", { class: "quiet" }, "“Better in”: how often a run of the first beats a run of the second."));
   }
