@@ -127,7 +127,7 @@ def test_every_claim_has_its_verdict_in_words_and_its_evidence(browser, page):
     assert driver.find_element(By.CSS_SELECTOR, "#claim-isq-u + tr .evidence").is_displayed()
     assert text(driver, "#claim-isq-u + tr .evidence tbody tr:nth-child(9)").split("\n") == [
         "holds",
-        "5a: isq-u over myopic 0.040 [0.036, 0.044] 100 %",
+        "5a: isq-u over myopic difference 0.040 [0.036, 0.044] 0.040 = 0.38 − 0.34 100 %",
     ]
     assert count(driver, "#claim-isq-u + tr .forest.holds") == 19
     assert count(driver, "#claim-cost-items + tr .forest.not") == 1

@@ -200,10 +200,10 @@ def test_results_above_the_published_reach_its_verdicts(folder):
     assert told.pop("cost-items") == "holds in part"
     assert set(told.values()) == {"holds"}
     assert len(told) == 19
-    assert ours(results)["isq-u"].startswith("19 of 19; worst 0.040")
+    assert ours(results)["isq-u"].startswith("19 of 19; worst difference 0.040")
     assert ours(results)["isq-u"].endswith("(5a: isq-u over myopic)")
-    assert ours(results)["below"].startswith("0.160 [0.156, 0.164]")
-    assert ours(results)["down"].startswith("0.860 [0.855")
+    assert ours(results)["below"].startswith("difference 0.160 [0.156, 0.164]")
+    assert ours(results)["down"].startswith("share 0.860 [0.855")
     assert ours(results)["cost-items"] == "N^0.90, paper preset"
     assert ours(results)["day"] == "2.93 million, paper preset"
 
@@ -211,9 +211,9 @@ def test_results_above_the_published_reach_its_verdicts(folder):
 @pytest.mark.parametrize(
     ("levels", "verdict", "number"),
     [
-        ({20: 0.08, 50: 0.08}, "holds", "2 of 2; worst 0.471"),  # of 0.17 and 0.181
-        ({20: 0.08, 50: 0.12}, "holds in part", "1 of 2 (1 contrary); worst 0.663"),
-        ({20: 0.12, 50: 0.12}, "does not hold", "0 of 2 (2 contrary); worst 0.706"),
+        ({20: 0.08, 50: 0.08}, "holds", "2 of 2; worst share 0.471"),  # of 0.17 and 0.181
+        ({20: 0.08, 50: 0.12}, "holds in part", "1 of 2 (1 contrary); worst share 0.663"),
+        ({20: 0.12, 50: 0.12}, "does not hold", "0 of 2 (2 contrary); worst share 0.706"),
     ],
 )
 def test_vanilla_fails_where_it_earns_at_most_half(tmp_path, levels, verdict, number):
@@ -236,16 +236,29 @@ def test_an_advantage_within_the_noise_does_not_hold(tmp_path):
     evidence, _, _ = claim["evidence"]
     assert evidence["low"] < 0 < evidence["value"] == pytest.approx(0.001)
     assert evidence["verdict"] == "undecided"
-    assert claim["ours"].startswith("0 of 6 (3 undecided, 3 not judged); worst 0.001")
+    assert claim["ours"].startswith("0 of 6 (3 undecided, 3 not judged); worst difference 0.001")
 
 
 def test_a_policy_is_judged_by_the_presets_network_with_the_papers_beside_it(folder):
     (up,) = (each for each in overview.claims_of(load(folder)) if each["name"] == "up")
-    assert up["ours"].startswith("1.030 [1.02")
+    assert up["ours"].startswith("share 1.030 [1.02")
     assert "; the paper's network 1.010 [1.00" in up["ours"]
     assert [each["what"] for each in up["evidence"]] == [
         f"{network}: 50 → 200 relative to 200 → 200" for network in ("pairs", "means")
     ]
+    assert [each["published"] for each in up["evidence"]] == [None, "1.03"]
+
+
+def test_a_comparison_has_the_published_numbers_beside_ours(folder):
+    claims = {each["name"]: each["evidence"] for each in overview.claims_of(load(folder))}
+    told = {name: (each[0]["kind"], each[0]["published"]) for name, each in claims.items()}
+    assert told["levels"] == ("mean", "0.83")
+    assert told["dense"] == ("difference", "0.091 = 0.16 − 0.069")
+    assert told["close"] == ("share", "0.826 = 0.095 / 0.115")
+    assert told["below"] == ("difference", "0.160 = 0.66 − 0.5")
+    assert told["rsq"] == ("share", "0.943 = 0.66 / 0.7")
+    assert told["early"] == ("difference", None)
+    assert told["day"] == ("", "1,160,000")
 
 
 def test_training_is_stable_where_the_curve_falls_less(folder, copy):
@@ -253,7 +266,7 @@ def test_training_is_stable_where_the_curve_falls_less(folder, copy):
     assert results.falls("sums", 50) == pytest.approx([0.39] * 4, abs=0.02)
     assert max(results.falls("means", 50)) < 0.01
     (claim,) = (each for each in overview.claims_of(results) if each["name"] == "stable")
-    assert claim["ours"].startswith("2 of 2; worst 0.396")
+    assert claim["ours"].startswith("2 of 2; worst difference 0.396")
     (copy / "generalization-curves.csv").unlink()
     lost = load(copy)
     assert lost.problems == ["generalization: no curve of 16 of 16 runs"]

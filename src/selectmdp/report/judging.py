@@ -9,11 +9,11 @@ holds so far where all that was run holds and something was not run.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from selectmdp.report import statistics
-from selectmdp.report.results import Results
+from selectmdp.report.results import Results, published_of
 from selectmdp.report.statistics import Estimate
 
 Verdict = Literal[
@@ -38,6 +38,10 @@ class Evidence:
     most: float = math.inf
     tells: bool = True
     """False: it is noise, whatever its interval."""
+    kind: str = ""
+    """What the number is: a difference, a share, a mean."""
+    published: str | None = None
+    """What the published numbers have there, in words."""
 
     @property
     def holds(self) -> bool:
@@ -74,13 +78,41 @@ class Judged:
 
 
 def over(
-    results: Results, figure: str, ours: str, theirs: str, num_items: int | None = None
+    results: Results,
+    figure: str,
+    ours: str,
+    theirs: str,
+    num_items: int | None = None,
+    *,
+    word: str = "over",
+    lack: float = 0.0,
 ) -> Evidence | str:
     """One algorithm above another at the end of training."""
-    left = results.scores(figure, ours, num_items)
-    right = results.scores(figure, theirs, num_items)
     place = figure if num_items is None else f"{figure}, N = {num_items}"
-    return compared(f"{place}: {ours} over {theirs}", left, right)
+    left, right = (results.scores(figure, name, num_items) for name in (ours, theirs))
+    found = compared(f"{place}: {ours} {word} {theirs}", left, right, lack)
+    first, second = (published_of(figure, name, num_items) for name in (ours, theirs))
+    gap = f"{first - second:.3f}".replace("-", "−")
+    return _beside(found, f"{gap} = {first:g} − {second:g}")
+
+
+def part_of(
+    results: Results,
+    figure: str,
+    ours: str,
+    theirs: str,
+    num_items: int | None = None,
+    *,
+    where: str = "",
+    least: float = -math.inf,
+    most: float = math.inf,
+) -> Evidence | str:
+    """One algorithm as a share of another at the end of training."""
+    place = f"{figure}{where}" if num_items is None else f"{figure}, N = {num_items}"
+    left, right = (results.scores(figure, name, num_items) for name in (ours, theirs))
+    found = share(f"{place}: {ours} / {theirs}", left, right, least=least, most=most)
+    first, second = (published_of(figure, name, num_items) for name in (ours, theirs))
+    return _beside(found, f"{first / second:.3f} = {first:g} / {second:g}")
 
 
 def compared(
@@ -91,7 +123,8 @@ def compared(
         return FEW
     gap = statistics.difference(left, right)
     chance = statistics.improvement([left], [right]).value
-    return Evidence(what, gap, chance, least=-lack * abs(statistics.mean(right).value))
+    least = -lack * abs(statistics.mean(right).value)
+    return Evidence(what, gap, chance, least=least, kind="difference")
 
 
 def share(
@@ -107,14 +140,15 @@ def share(
         return FEW
     if min(right) <= 0:
         return f"no share of 0 or less, which a seed of the second earns ({what})"
-    return Evidence(what, statistics.ratio(left, right), least=least, most=most)
+    return Evidence(what, statistics.ratio(left, right), least=least, most=most, kind="share")
 
 
 def reached(what: str, scores: Sequence[float], level: float) -> Evidence | str:
-    """The mean at least at a level."""
+    """The mean at least at a published level."""
     if len(scores) < ENOUGH:
         return FEW
-    return Evidence(what, statistics.mean(scores), least=level)
+    mean = statistics.mean(scores)
+    return Evidence(what, mean, least=level, kind="mean", published=f"{level:g}")
 
 
 def measured(
@@ -143,16 +177,21 @@ def together(found: Sequence[Evidence | str], ours: str | None = None) -> Judged
     return Judged(verdict, ours or _told(evidence, count, len(found)), evidence, lacking)
 
 
-def said(estimate: Estimate, digits: int = 3) -> str:
-    """`0.120 [0.085, 0.150]`; without an interval where there is none."""
+def said(estimate: Estimate, kind: str = "", digits: int = 3) -> str:
+    """`difference 0.120 [0.085, 0.150]`; without an interval where there is none."""
     value, low, high = (f"{number:.{digits}f}" for number in estimate)
-    return value if low == high else f"{value} [{low}, {high}]"
+    told = value if low == high else f"{value} [{low}, {high}]"
+    return f"{kind} {told}" if kind else told
+
+
+def _beside(found: Evidence | str, published: str) -> Evidence | str:
+    return found if isinstance(found, str) else replace(found, published=published)
 
 
 def _told(evidence: Sequence[Evidence], count: int, wanted: int) -> str:
     """The number, or of several how many hold, and the one that does worst."""
     if wanted == 1:
-        return said(evidence[0].estimate)
+        return said(evidence[0].estimate, evidence[0].kind)
     worst = min(evidence, key=lambda each: (each.holds, not each.is_contrary, each.margin))
     against = sum(each.is_contrary for each in evidence)
     counts = {
@@ -162,4 +201,4 @@ def _told(evidence: Sequence[Evidence], count: int, wanted: int) -> str:
     }
     others = ", ".join(f"{number} {name}" for name, number in counts.items() if number)
     told = f"{count} of {wanted}" + (f" ({others})" if others else "")
-    return f"{told}; worst {said(worst.estimate)} ({worst.what})"
+    return f"{told}; worst {said(worst.estimate, worst.kind)} ({worst.what})"

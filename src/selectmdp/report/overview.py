@@ -119,6 +119,8 @@ def _evidence(each: Evidence) -> dict[str, Any]:
         "value": each.estimate.value,
         "low": each.estimate.low,
         "high": each.estimate.high,
+        "kind": each.kind,
+        "published": each.published,
         "probability": each.probability,
         "least": each.least if math.isfinite(each.least) else None,
         "most": each.most if math.isfinite(each.most) else None,

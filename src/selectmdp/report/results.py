@@ -155,3 +155,12 @@ def published() -> dict[tuple[str, str, str], float]:
     for row in csv.DictReader(io.StringIO("\n".join(lines))):
         told[row["figure"], row["N"], row["algorithm"]] = float(row["value"])  # the last is final
     return told
+
+
+def published_of(figure: str, algorithm: str, num_items: int | None = None) -> float:
+    """One of them; in the figure's only world unless N is given."""
+    return next(
+        value
+        for (name, size, each), value in published().items()
+        if (name, each) == (figure, algorithm) and num_items in (None, int(size))
+    )

@@ -64,7 +64,8 @@ function why(claim) {
   }
   const chances = claim.evidence.some((each) => each.probability !== null);
   const draw = forest(claim.evidence);
-  const heads = ["", "Comparison", "Number", "", ...(chances ? ["Better in"] : [])];
+  const known = claim.evidence.some((each) => each.published !== null);
+  const heads = ["", "Comparison", "Ours", "", ...(known ? ["Published"] : []), ...(chances ? ["Better in"] : [])];
   const rows = claim.evidence.map((each) =>
     html(
       "tr",
@@ -73,6 +74,7 @@ function why(claim) {
       html("td", {}, each.what),
       html("td", { class: "number" }, evidenceNumber(each)),
       html("td", {}, draw(each)),
+      ...(known ? [html("td", { class: "number" }, each.published ?? "–")] : []),
       ...(chances ? [html("td", { class: "number" }, percent(each.probability))] : []),
     ),
   );
@@ -87,7 +89,7 @@ function why(claim) {
 
 function evidenceNumber(each) {
   if (Math.abs(each.value) >= 1000) return Math.round(each.value).toLocaleString("en");
-  return between([each.value, each.low, each.high]);
+  return `${each.kind} ${between([each.value, each.low, each.high])}`.trim();
 }
 
 /** Gives a function that draws an interval on the scale of them all, over where it is as claimed. */
