@@ -208,6 +208,18 @@ def test_where_all_pairs_of_runs_agree_their_number_is_shown(browser, page):
     assert shares[2:4] == ["40 %, 32 of 80 pairs", "0 %, 0 of 80 pairs"]  # isq-u, myopic
 
 
+def test_over_all_worlds_dots_lie_between_random_and_greedy_and_nothing_is_claimed(browser, page):
+    driver = browser(page, width=390, height=844)
+    assert each(driver, "#across thead text", "textContent") == ["random", "greedy"]
+    assert count(driver, "#across .claimed") == 0
+    assert count(driver, "#across .edge") == 2 * count(driver, "#across circle") == 14
+    box = each(driver, "#across .scroll", "getBoundingClientRect().right")
+    assert max(each(driver, "#across circle", "getBoundingClientRect().right")) < box[0]
+    assert len(set(each(driver, "#across .range", "getBoundingClientRect().left"))) > 1
+    first = "td:nth-child(2) .edge:first-child"
+    assert len(set(each(driver, f"#across {first}", "getBoundingClientRect().left"))) == 1
+
+
 def test_figure_4c_says_why_its_curves_and_finals_differ(browser, page):
     driver = browser(page)
     assert "Points of a curve lie above what the table has" in text(driver, "#figure-4c")

@@ -107,10 +107,14 @@ function forest(evidence) {
       { width, height, class: `forest ${VERDICTS[each.verdict][0]}`, "aria-hidden": "true" },
       svg("rect", { x: from, width: Math.max(to - from, 0), y: 0, height, class: "claimed" }),
       ...edges.map((edge) => svg("line", { x1: x(edge), x2: x(edge), y1: 0, y2: height, class: "edge" })),
-      svg("line", { x1: x(each.low), x2: x(each.high), y1: 9, y2: 9, class: "range" }),
-      svg("circle", { cx: x(each.value), cy: 9, r: 4 }),
+      ...dotted(x, each),
     );
   };
+}
+
+function dotted(x, { value, low, high }) {
+  const range = svg("line", { x1: x(low), x2: x(high), y1: 9, y2: 9, class: "range" });
+  return [range, svg("circle", { cx: x(value), cy: 9, r: 4 })];
 }
 
 function percent(share) {
