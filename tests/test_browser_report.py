@@ -211,6 +211,9 @@ def test_where_all_pairs_of_runs_agree_their_number_is_shown(browser, page):
 def test_over_all_worlds_dots_lie_between_random_and_greedy_and_nothing_is_claimed(browser, page):
     driver = browser(page, width=390, height=844)
     assert each(driver, "#across thead text", "textContent") == ["random", "greedy"]
+    assert each(driver, "#across thead text", "getAttribute('x')") == each(
+        driver, "#across tbody tr:first-child .edge", "getAttribute('x1')"
+    )
     assert count(driver, "#across .claimed") == 0
     assert count(driver, "#across .edge") == 2 * count(driver, "#across circle") == 14
     box = each(driver, "#across .scroll", "getBoundingClientRect().right")

@@ -24,15 +24,12 @@ function showAcross(across) {
 
 /** Draws intervals on one scale with the edges random, 0, and greedy, 1; `head` names these. */
 function between01(numbers) {
-  const [width, height] = [150, 18];
-  const x = scale(spanned([...numbers, 0, 1], { zero: false }), 6, width - 6);
+  const [width, height, side] = [160, 18, 24]; // at the sides there is room for half a name
+  const x = scale(spanned([...numbers, 0, 1], { zero: false }), side, width - side);
   const edges = [[0, "random"], [1, "greedy"]];
   const size = { width, class: "forest plain" };
   const line = ([at]) => svg("line", { x1: x(at), x2: x(at), y1: 0, y2: height, class: "edge" });
-  const name = ([at, text]) => {
-    const middle = Math.min(Math.max(x(at), 22), width - 22); // all of the word inside
-    return svg("text", { x: middle, y: 12, "text-anchor": "middle" }, text);
-  };
+  const name = ([at, text]) => svg("text", { x: x(at), y: 12, "text-anchor": "middle" }, text);
   const draw = ([value, low, high]) =>
     svg("svg", { ...size, height, "aria-hidden": "true" }, ...edges.map(line), ...dotted(x, { value, low, high }));
   const label = "Interquartile means with random at 0 and greedy at 1";
