@@ -10,6 +10,7 @@ from typing import Any
 
 from selectmdp.experiments.cost import SECONDS
 from selectmdp.experiments.figures import FIGURES, GENERALIZATION
+from selectmdp.machine import ONE_THREAD
 from selectmdp.report.across import across
 from selectmdp.report.claims import CLAIMS, Claim
 from selectmdp.report.drawn import figure_of, known_runs, made_with, reproduce_command
@@ -69,7 +70,10 @@ def page_of(data: dict[str, Any]) -> str:
 
 
 def _commands(results: Results, budget: str, preset: str) -> dict[str, str]:
-    """What makes the rows again, each line a command; by this budget and preset what has none."""
+    """What makes the rows again, each line a command; by this budget and preset what has none.
+
+    `one_thread` goes before the command of a run that was made beside others.
+    """
     played = made_with(results.generalization, known_runs(*GENERALIZATION))
     budgets = {seconds: name for name, seconds in SECONDS.items()}
     costs = dict.fromkeys(
@@ -84,7 +88,8 @@ def _commands(results: Results, budget: str, preset: str) -> dict[str, str]:
         what: "\n".join(reproduce_command(results, what, *each) for each in pairs)
         for what, pairs in made.items()
     }
-    return {"all": "\n".join(_everything(results, budget, preset)), **told}
+    everything = "\n".join(_everything(results, budget, preset))
+    return {"all": everything, "one_thread": f"XLA_FLAGS={ONE_THREAD}", **told}
 
 
 def _everything(results: Results, budget: str, preset: str) -> list[str]:
