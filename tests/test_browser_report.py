@@ -1,10 +1,13 @@
 """The page of `selectmdp report` in a real browser: what it draws, and what can be switched."""
 
+import io
 from pathlib import Path
 from typing import Any
 
 import browser as chromium
+import numpy as np
 import pytest
+from PIL import Image
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -299,6 +302,49 @@ def test_a_phone_shows_the_page_without_scrolling_sideways(browser, name, reques
     assert not is_wider_than_the_screen(driver)
     assert max(each(driver, ".chart svg", "getBoundingClientRect().width")) < 390
     assert chromium.errors(driver) == []
+
+
+def test_a_table_that_is_cut_off_shows_that_there_is_more(browser, page):
+    driver = browser(page, width=390, height=844)
+
+    def edge() -> float:
+        """How light the right edge of a table is, from 0 to 255."""
+        table = driver.find_element(By.CSS_SELECTOR, "#figure-5a .scroll")
+        driver.execute_script("arguments[0].scrollIntoView({behavior: 'instant'})", table)
+        image = Image.open(io.BytesIO(table.screenshot_as_png)).convert("L")
+        return float(np.median(np.asarray(image)[:, -3:]))
+
+    assert edge() < 215
+    driver.execute_script("document.querySelector('#figure-5a .scroll').scrollLeft = 9999")
+    assert edge() > 250
+
+
+def test_the_names_of_references_stand_off_the_curves(browser, page):
+    driver = browser(page)
+    script = """
+        const chart = document.querySelector(`#figure-${arguments[0]} .chart`);
+        const drawn = [...chart.querySelectorAll("[data-line] path")];
+        const marks = drawn.map((mark) => mark.getBoundingClientRect());
+        return [...chart.querySelectorAll("[data-reference]")].map((name) => {
+          const { left, right, top, bottom } = name.getBoundingClientRect();
+          return marks.filter((mark) => {
+            const [x, y] = [(mark.left + mark.right) / 2, (mark.top + mark.bottom) / 2];
+            return x > left && x < right && y > top && y < bottom;
+          }).length;
+        });
+    """
+    for name in ("4b", "4c", "5a", "5b", "5c"):
+        assert driver.execute_script(script, name) == [0, 0]
+
+
+def test_a_run_alone_is_told_what_makes_it_round_as_beside_others(browser, page):
+    driver = browser(page)
+    told = [
+        each(driver, f"#figure-4b details:nth-of-type({place}) > p:last-of-type", "textContent")[0]
+        for place in (2, 3)
+    ]
+    assert told[0] == told[1]
+    assert "with XLA_FLAGS=--xla_cpu_multi_thread_eigen=false in front of its command" in told[0]
 
 
 def test_a_name_that_is_markup_is_shown_as_text(browser, page):
