@@ -1,10 +1,13 @@
 """The page of `selectmdp report` in a real browser: what it draws, and what can be switched."""
 
+import io
 from pathlib import Path
 from typing import Any
 
 import browser as chromium
+import numpy as np
 import pytest
+from PIL import Image
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -127,7 +130,7 @@ def test_every_claim_has_its_verdict_in_words_and_its_evidence(browser, page):
     assert driver.find_element(By.CSS_SELECTOR, "#claim-isq-u + tr .evidence").is_displayed()
     assert text(driver, "#claim-isq-u + tr .evidence tbody tr:nth-child(9)").split("\n") == [
         "holds",
-        "5a: isq-u over myopic 0.040 [0.036, 0.044] 100 %",
+        "5a: isq-u over myopic difference 0.040 [0.036, 0.044] 0.040 = 0.38 − 0.34 100 %",
     ]
     assert count(driver, "#claim-isq-u + tr .forest.holds") == 19
     assert count(driver, "#claim-cost-items + tr .forest.not") == 1
@@ -182,7 +185,7 @@ def test_arrow_keys_read_a_chart(browser, page):
     chart.send_keys(Keys.ARROW_RIGHT)
     assert text(driver, "#figure-5a .tip").startswith("0 steps\n")
     chart.send_keys(Keys.ARROW_RIGHT)
-    assert text(driver, "#figure-5a .tip").startswith("30,105 steps\n")
+    assert text(driver, "#figure-5a .tip").startswith("20,070 steps\n")
     chart.send_keys(Keys.ESCAPE)
     assert text(driver, "#figure-5a .tip") == ""
 
@@ -206,6 +209,21 @@ def test_where_all_pairs_of_runs_agree_their_number_is_shown(browser, page):
     assert cells[4] == "10016 of 16 pairs"  # isq-p and eq
     shares = each(driver, "#across .finals tbody td:last-child", "textContent")
     assert shares[2:4] == ["40 %, 32 of 80 pairs", "0 %, 0 of 80 pairs"]  # isq-u, myopic
+
+
+def test_over_all_worlds_dots_lie_between_random_and_greedy_and_nothing_is_claimed(browser, page):
+    driver = browser(page, width=390, height=844)
+    assert each(driver, "#across thead text", "textContent") == ["random", "greedy"]
+    assert each(driver, "#across thead text", "getAttribute('x')") == each(
+        driver, "#across tbody tr:first-child .edge", "getAttribute('x1')"
+    )
+    assert count(driver, "#across .claimed") == 0
+    assert count(driver, "#across .edge") == 2 * count(driver, "#across circle") == 14
+    box = each(driver, "#across .scroll", "getBoundingClientRect().right")
+    assert max(each(driver, "#across circle", "getBoundingClientRect().right")) < box[0]
+    assert len(set(each(driver, "#across .range", "getBoundingClientRect().left"))) > 1
+    first = "td:nth-child(2) .edge:first-child"
+    assert len(set(each(driver, f"#across {first}", "getBoundingClientRect().left"))) == 1
 
 
 def test_figure_4c_says_why_its_curves_and_finals_differ(browser, page):
@@ -239,7 +257,7 @@ def test_a_figure_says_what_its_numbers_are_of(browser, page):
     )
     heads = each(driver, "#figure-4b .pair thead th", "textContent")
     assert heads == ["", "mean ± 95 % (t)", "published", "IQM [95 %, bootstrap]"]
-    assert "a run has 303,104 to 602,112 steps (published: 5,000,000 to 10,000,000)" in text(
+    assert "a run has 303,104 to 401,408 steps (published: 5,000,000 to 10,000,000)" in text(
         driver, "#facts"
     )
 
@@ -284,6 +302,49 @@ def test_a_phone_shows_the_page_without_scrolling_sideways(browser, name, reques
     assert not is_wider_than_the_screen(driver)
     assert max(each(driver, ".chart svg", "getBoundingClientRect().width")) < 390
     assert chromium.errors(driver) == []
+
+
+def test_a_table_that_is_cut_off_shows_that_there_is_more(browser, page):
+    driver = browser(page, width=390, height=844)
+
+    def edge() -> float:
+        """How light the right edge of a table is, from 0 to 255."""
+        table = driver.find_element(By.CSS_SELECTOR, "#figure-5a .scroll")
+        driver.execute_script("arguments[0].scrollIntoView({behavior: 'instant'})", table)
+        image = Image.open(io.BytesIO(table.screenshot_as_png)).convert("L")
+        return float(np.median(np.asarray(image)[:, -3:]))
+
+    assert edge() < 215
+    driver.execute_script("document.querySelector('#figure-5a .scroll').scrollLeft = 9999")
+    assert edge() > 250
+
+
+def test_the_names_of_references_stand_off_the_curves(browser, page):
+    driver = browser(page)
+    script = """
+        const chart = document.querySelector(`#figure-${arguments[0]} .chart`);
+        const drawn = [...chart.querySelectorAll("[data-line] path")];
+        const marks = drawn.map((mark) => mark.getBoundingClientRect());
+        return [...chart.querySelectorAll("[data-reference]")].map((name) => {
+          const { left, right, top, bottom } = name.getBoundingClientRect();
+          return marks.filter((mark) => {
+            const [x, y] = [(mark.left + mark.right) / 2, (mark.top + mark.bottom) / 2];
+            return x > left && x < right && y > top && y < bottom;
+          }).length;
+        });
+    """
+    for name in ("4b", "4c", "5a", "5b", "5c"):
+        assert driver.execute_script(script, name) == [0, 0]
+
+
+def test_a_run_alone_is_told_what_makes_it_round_as_beside_others(browser, page):
+    driver = browser(page)
+    told = [
+        each(driver, f"#figure-4b details:nth-of-type({place}) > p:last-of-type", "textContent")[0]
+        for place in (2, 3)
+    ]
+    assert told[0] == told[1]
+    assert "with XLA_FLAGS=--xla_cpu_multi_thread_eigen=false in front of its command" in told[0]
 
 
 def test_a_name_that_is_markup_is_shown_as_text(browser, page):

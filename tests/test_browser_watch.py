@@ -110,6 +110,12 @@ def test_a_page_draws_its_worlds_and_complains_of_nothing(browser, pages, name):
     assert chromium.errors(driver) == []
 
 
+def test_the_page_says_what_a_dashed_circle_is_once(browser, pages):
+    driver = browser(pages["circle"])
+    captions = [each.text for each in driver.find_elements(By.CSS_SELECTOR, ".caption")]
+    assert captions == ["thin dashed circle: where a pick moves to", "", ""]
+
+
 @pytest.mark.parametrize("name", ["circle", "hunt"])
 @pytest.mark.parametrize("step", [0, 3])
 def test_a_canvas_shows_what_the_raster_shows(browser, pages, name, step):

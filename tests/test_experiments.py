@@ -262,6 +262,25 @@ def test_a_csv_file_of_another_version_or_cut_off_is_told(
         store.read(tmp_path / "x.csv", store.CURVES)
 
 
+def test_a_cut_curve_is_made_again_as_its_advice_says(tmp_path: Path) -> None:
+    (job,) = jobs_of([TINY])
+    kept, run = Store(tmp_path, "4a"), fake_run(tmp_path / "run", TINY)
+    kept.add(job, run, result_of(TINY))
+    whole = kept.curves_path.read_text()
+    kept.curves_path.write_text(whole[:-3])
+    with pytest.raises(SelectError, match=r"that line and its run's row in 4a-finals\.csv, and"):
+        kept.curves()
+    kept.curves_path.write_text(whole[: whole.rindex("\n", 0, -1) + 1])
+    assert kept.has(job)  # the line alone would not be enough
+    store.write(kept.finals_path, store.FINALS, [])
+    assert not kept.has(job)
+    kept.add(job, run, result_of(TINY))
+    assert kept.curves_path.read_text() == whole
+    kept.finals_path.write_text(kept.finals_path.read_text()[:-3])
+    with pytest.raises(SelectError, match="delete that line, and the same command makes it again"):
+        kept.finals()
+
+
 def test_finished_runs_are_not_run_again_and_half_made_folders_begin_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ from selectmdp.experiments import cost, store
 from selectmdp.experiments.figures import FIGURES
 from selectmdp.report import rules
 from selectmdp.report.claims import CLAIMS
-from selectmdp.report.judging import Evidence, compared, measured, reached, share, together
+from selectmdp.report.judging import FEW, Evidence, compared, measured, reached, share, together
 from selectmdp.report.results import load
 from selectmdp.report.statistics import Estimate
 
@@ -34,15 +34,15 @@ def test_a_comparison_holds_by_its_whole_interval(low, high, verdict):
     [
         ([between(1, 2), between(1, 2)], "holds"),
         ([between(1, 2), between(-2, -1)], "holds in part"),
-        ([between(1, 2), None], "holds so far"),
+        ([between(1, 2), FEW], "holds so far"),
         ([between(1, 2), *[between(-2, -1)] * 19], "does not hold"),
-        ([between(1, 2), between(-1, 1), None], "holds in part"),
-        ([between(1, 2), between(-2, -1), None], "holds in part"),
+        ([between(1, 2), between(-1, 1), FEW], "holds in part"),
+        ([between(1, 2), between(-2, -1), FEW], "holds in part"),
         ([between(-1, 1), between(-2, -1)], "does not hold"),
-        ([between(-2, -1), None], "does not hold"),
+        ([between(-2, -1), FEW], "does not hold"),
         ([between(-1, 1), between(-1, 2)], "undecided"),
-        ([between(-1, 1), None], "not judged"),
-        ([None, None], "not judged"),
+        ([between(-1, 1), FEW], "not judged"),
+        ([FEW, FEW], "not judged"),
     ],
 )
 def test_a_claim_is_its_comparisons_together(found, verdict):
@@ -50,38 +50,46 @@ def test_a_claim_is_its_comparisons_together(found, verdict):
 
 
 def test_a_comparison_needs_three_seeds_of_each_side():
-    assert compared("", HIGH, LOW[:2]) is None
-    assert share("", HIGH[:2], LOW, least=1.0) is None
-    assert reached("", HIGH[:2], 0.5) is None
+    assert compared("", HIGH, LOW[:2]) == FEW
+    assert share("", HIGH[:2], LOW, least=1.0) == FEW
+    assert reached("", HIGH[:2], 0.5) == FEW
     found = compared("", HIGH[:3], LOW[:3])
-    assert found is not None
+    assert isinstance(found, Evidence)
     assert (found.holds, found.probability) == (True, 1.0)
 
 
 def test_a_share_must_lie_between_its_bounds_with_all_its_interval():
     part = share("", ABOUT, HIGH, least=0.8)
-    assert part is not None
+    assert isinstance(part, Evidence)
     assert part.estimate.value == pytest.approx(0.95 / 0.915)  # above 0.8, its interval not
     assert part.verdict == "undecided"
     four_times = share("", [3.6, 3.61, 3.62, 3.63], HIGH, least=0.8, most=1.25)
-    assert four_times is not None
+    assert isinstance(four_times, Evidence)
     assert four_times.verdict == "does not hold"  # not close
+
+
+def test_where_there_is_no_share_the_reason_is_told():
+    told = share("a / b", HIGH, [-0.01, *LOW])
+    assert told == "no share of 0 or less, which a seed of the second earns (a / b)"
+    judged = together([told, told])
+    assert (judged.verdict, judged.ours, judged.lacking) == ("not judged", told, (told,))
+    assert together([between(1, 2), FEW, told]).lacking == (FEW, told)
 
 
 def test_a_level_is_reached_by_the_whole_interval():
     for scores, verdict in ((HIGH, "holds"), (ABOUT, "undecided"), (LOW, "does not hold")):
         found = reached("", scores, 0.83)
-        assert found is not None
+        assert isinstance(found, Evidence)
         assert found.verdict == verdict
 
 
 def test_noise_does_not_make_one_no_worse_than_another():
     noisy = compared("", ABOUT, [1.0, 1.0, 1.1, 1.1], lack=0.05)
-    assert noisy is not None
+    assert isinstance(noisy, Evidence)
     assert noisy.least == pytest.approx(-0.0525)
     assert noisy.verdict == "undecided"
     little = compared("", [0.99, 0.99, 1.0, 1.0], [1.0, 1.0, 1.01, 1.01], lack=0.05)
-    assert little is not None
+    assert isinstance(little, Evidence)
     assert little.verdict == "holds"  # 1 % below, surely less than 5 %
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import whole
 
 from benchmarks import made_results, paper_progress
 from selectmdp import runs, tasks
@@ -20,7 +21,7 @@ from selectmdp.spec import SelectError
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made_results.make(tmp_path_factory.mktemp("made") / "results")
+    return whole.make(tmp_path_factory.mktemp("made") / "results")
 
 
 @pytest.fixture
@@ -253,6 +254,16 @@ def test_the_command_of_generalization_is_that_which_made_its_rows(copy):
     assert "all --budget standard --preset fast" in told["all"]
 
 
+def test_all_of_it_again_is_what_the_page_of_results_lists(copy):
+    made = f"--out {copy}"
+    assert shown(copy)["commands"]["all"].split("\n") == [
+        f"selectmdp reproduce all --budget standard --preset fast {made}",
+        f"selectmdp reproduce cost --budget standard --preset paper {made}",
+        f"selectmdp sweep benchmarks/paper.toml {made}/paper",
+        f"selectmdp report {copy} -o report.html --figures images",
+    ]
+
+
 def test_what_was_not_measured_is_not_called_too_few(copy):
     def day() -> str:
         return next(each["ours"] for each in shown(copy)["claims"] if each["name"] == "day")
@@ -303,21 +314,43 @@ def test_a_picture_shows_a_reward_of_which_no_share_is_known(tmp_path, written):
     )
     pictures.save(shown(tmp_path), tmp_path)
     (picture,) = written
-    assert texts(picture.axes[0]) == ["100 %", "0.865", "paper 103 %", "–", "paper 86 %", "–"]
+    assert texts(picture.axes[0]) == ["100 %", "0.865", "–", "–"]
+
+
+def test_published_shares_stand_in_the_heat_map_of_the_papers_network(copy, tmp_path, written):
+    pictures.save({**shown(copy), "figures": []}, tmp_path)
+    (picture,) = written
+    pairs, means, sums, _ = (texts(axes) for axes in picture.axes)
+    assert means == ["100 %", "101 %", "paper 103 %", "90 %", "paper 86 %", "100 %"]
+    assert len(pairs) == len(sums) == 4
 
 
 # The paper's own preset
 
 
-def test_the_papers_preset_is_shown_as_far_as_its_runs_got(copy):
-    assert shown(copy)["paper"] is None
+@pytest.fixture
+def begun(copy: Path) -> Path:
+    """Results in which one of its runs is at its end, one on its way, one not begun."""
+    shutil.rmtree(copy / "paper")
     made_results.make_paper(copy)
-    told = shown(copy)
+    return copy
+
+
+def test_the_papers_preset_without_a_run_is_told_unless_a_figure_was_made_with_it(copy):
+    shutil.rmtree(copy / "paper")
+    assert shown(copy)["paper"] is None
+    assert load(copy).problems == ["the paper's own preset: no runs"]
+    rewritten(copy / "4a-finals.csv", lambda rows: [{**row, "preset": "paper"} for row in rows])
+    assert load(copy).problems == []
+
+
+def test_the_papers_preset_is_shown_as_far_as_its_runs_got(begun):
+    told = shown(begun)
     assert told["problems"] == [
         "the paper's own preset: of 5,000,000 steps isq-i is at 0, isq-p is at 2,000,000"
     ]
     paper = told["paper"]
-    assert paper["command"] == f"selectmdp sweep benchmarks/paper.toml --out {copy}/paper"
+    assert paper["command"] == f"selectmdp sweep benchmarks/paper.toml --out {begun}/paper"
     found = {each["algorithm"]: each for each in paper["world"]["series"]}
     assert found["isq-u"]["mean"] == [pytest.approx(0.8), None, None]  # one seed
     assert found["isq-p"]["mean"] is None
@@ -332,30 +365,30 @@ def test_the_papers_preset_is_shown_as_far_as_its_runs_got(copy):
     assert told["facts"]["preset"] == ["fast"]  # its runs are not among those of the figures
 
 
-def test_progress_of_a_run_that_has_ended_since_is_passed_over(copy):
-    made_results.make_paper(copy)
+def test_progress_of_a_run_that_has_ended_since_is_passed_over(begun):
     columns = store.CURVES
-    ended = store.read(copy / "paper" / "sweep-curves.csv", columns)
-    store.write(copy / "paper" / "progress.csv", columns, ended[:4])
-    paper = shown(copy)["paper"]
+    ended = store.read(begun / "paper" / "sweep-curves.csv", columns)
+    store.write(begun / "paper" / "progress.csv", columns, ended[:4])
+    paper = shown(begun)["paper"]
     assert [len(each["curve"]) for each in paper["world"]["series"]] == [0, 21, 0]
 
 
-def test_runs_that_are_not_of_the_papers_preset_are_left_out_there(copy):
-    made_results.make_paper(copy)
+def test_runs_that_are_not_of_the_papers_preset_are_left_out_there(begun):
     rewritten(
-        copy / "paper" / "sweep-finals.csv", lambda rows: [{**rows[0], "preset": "fast"}, *rows[1:]]
+        begun / "paper" / "sweep-finals.csv",
+        lambda rows: [{**rows[0], "preset": "fast"}, *rows[1:]],
     )
     rewritten(
-        copy / "paper" / "progress.csv", lambda rows: [{**row, "algorithm": "eq"} for row in rows]
+        begun / "paper" / "progress.csv", lambda rows: [{**row, "algorithm": "eq"} for row in rows]
     )
-    results = load(copy)
+    results = load(begun)
     assert results.paper is None
     assert results.problems == [
         "paper/sweep-finals.csv: circle-N50-K6-isq-u-seed0 is not of benchmarks/paper.toml; left "
         "out, since that cannot be",
         "paper/progress.csv: circle-N50-K6-isq-p-seed0 is not of benchmarks/paper.toml, and 8 more "
         "like it; left out, since that cannot be",
+        "the paper's own preset: no runs",
     ]
 
 
@@ -367,9 +400,8 @@ def test_the_sweep_of_the_papers_preset_has_three_runs_of_5_million_steps():
     assert {(job.config.preset, job.config.steps) for job in jobs} == {("paper", 5_000_000)}
 
 
-def test_progress_is_written_of_runs_that_are_not_at_their_end(copy, capsys):
-    made_results.make_paper(copy)
-    place = copy / "paper"
+def test_progress_is_written_of_runs_that_are_not_at_their_end(begun, capsys):
+    place = begun / "paper"
     with pytest.raises(SelectError, match="paper/runs holds no runs"):
         paper_progress.main(place)  # as in a fresh clone: what is known stays
     jobs = jobs_of(sweeps.configs_of(made_results.PAPER))
@@ -392,4 +424,4 @@ def test_progress_is_written_of_runs_that_are_not_at_their_end(copy, capsys):
         ("isq-i", "100000", "0.25000", ""),
     ]
     assert len(rows) == 4
-    assert "isq-i is at 100,000, isq-p is at 100,000" in load(copy).problems[0]
+    assert "isq-i is at 100,000, isq-p is at 100,000" in load(begun).problems[0]

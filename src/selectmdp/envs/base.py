@@ -15,6 +15,7 @@ What only some environments know they may offer beside it; `offers` asks. Everyt
   training says that it takes them, keeps them in its config, and `--set` goes before them;
 - `sort_key(observation) -> [N]`: by what sorting DQN sorts, the largest first;
 - `draw(state, action | None) -> Scene`: a picture of a state, with the picks about to be made;
+- `legend: str`: what signs of that picture mean that do not explain themselves;
 - `permute(state, order) -> state`: the same world with its items in another order;
 - `greedy(key, state) -> Action`: a heuristic to compare a policy with.
 """

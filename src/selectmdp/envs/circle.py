@@ -73,6 +73,7 @@ class Circle:
     spec: Spec = field(init=False, repr=False)
 
     unit = "area"
+    legend = "thin dashed circle: where a pick moves to"
 
     def __post_init__(self) -> None:
         commands = check_commands(self.commands)

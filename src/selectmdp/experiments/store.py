@@ -26,14 +26,15 @@ FINALS = (
     *("seconds", "cores", "megabytes", "selectmdp", "jax", "numpy", "python", "machine", "config"),
 )
 CURVES = ("run", "algorithm", "N", "seed", "step", "seconds", "reward", "ci95")
+FINALS_END, CURVES_END = "-finals.csv", "-curves.csv"
 
 
 class Store:
     """The CSV files of one figure in a folder."""
 
     def __init__(self, folder: Path, figure: str) -> None:
-        self.finals_path = folder / f"{figure}-finals.csv"
-        self.curves_path = folder / f"{figure}-curves.csv"
+        self.finals_path = folder / f"{figure}{FINALS_END}"
+        self.curves_path = folder / f"{figure}{CURVES_END}"
 
     def finals(self) -> list[Row]:
         """Every run that is done."""
@@ -143,10 +144,10 @@ def readable(path: Path, columns: Sequence[str]) -> tuple[list[Row], str | None]
     if len(whole) == len(lines) - 1:
         return rows, None
     place = next(number for number, line in enumerate(lines) if len(line) != len(columns))
-    return rows, (
-        f"{path} is cut off or damaged at line {place + 1}: delete that line, and the same command "
-        "makes it again"
-    )
+    told = f"{path} is cut off or damaged at line {place + 1}: delete that line"
+    if path.name.endswith(CURVES_END):  # a run is made again only where its final row is gone
+        told += f" and its run's row in {path.name.removesuffix(CURVES_END)}{FINALS_END}"
+    return rows, f"{told}, and the same command makes it again"
 
 
 def write(path: Path, columns: Sequence[str], rows: Sequence[Row]) -> None:

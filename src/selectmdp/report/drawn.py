@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from selectmdp import tasks
 from selectmdp.config import TrainConfig
 from selectmdp.experiments.figures import Budget, Figure
 from selectmdp.experiments.jobs import arguments, name_of
@@ -34,7 +35,7 @@ def figure_of(results: Results, figure: Figure) -> dict[str, Any]:
         "name": figure.name,
         "title": figure.title,
         "note": figure.note,
-        "unit": next((row["unit"] for row in finals), "reward"),
+        "unit": unit_of(figure),
         "world": next(iter(worlds(figure.name).values())),
         "steps": sorted({int(row["steps"]) for row in finals}),
         "published_steps": figure.full,
@@ -45,6 +46,11 @@ def figure_of(results: Results, figure: Figure) -> dict[str, Any]:
         "worlds": [_world(results, figure, size) for size in dict.fromkeys(sizes)],
         "runs": [run_of(row, known) for row in finals],
     }
+
+
+def unit_of(figure: Figure) -> str:
+    """What a reward counts there, whether or not there are runs."""
+    return str(tasks.describe(tasks.make(figure.task, **figure.worlds[0]))["unit"])
 
 
 def student(values: Sequence[float]) -> Triple:

@@ -108,16 +108,18 @@ def of_cost(rows: Sequence[Row]) -> list[str]:
     return sentences
 
 
-def of_paper(finals: Sequence[Row], curves: Sequence[Row]) -> list[str]:
-    """Runs of the paper's own preset that are not at their end; nothing where none has begun."""
+def of_paper(finals: Sequence[Row], curves: Sequence[Row], others: Iterable[Row]) -> list[str]:
+    """Runs of the paper's own preset that are not at their end; figures may have made some too."""
+    place = "the paper's own preset"
+    if not finals and not curves:
+        made = any(row["preset"] == "paper" for row in others)
+        return [] if made else [f"{place}: no runs"]
     done = {row["algorithm"] for row in finals}
     reached = dict.fromkeys(ISQ, 0)
     for row in curves:
         reached[row["algorithm"]] = max(reached[row["algorithm"]], int(row["step"]))
     told = [f"{each} is at {step:,}" for each, step in reached.items() if each not in done]
-    steps = f"{FIGURES[PAPERS].full:,} steps"
-    begun = bool(finals or curves)
-    return [f"the paper's own preset: of {steps} {', '.join(told)}"] if begun and told else []
+    return [f"{place}: of {FIGURES[PAPERS].full:,} steps {', '.join(told)}"] if told else []
 
 
 def of_versions(finals: Iterable[Row]) -> list[str]:

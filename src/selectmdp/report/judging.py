@@ -9,11 +9,11 @@ holds so far where all that was run holds and something was not run.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from selectmdp.report import statistics
-from selectmdp.report.results import Results
+from selectmdp.report.results import Results, published_of
 from selectmdp.report.statistics import Estimate
 
 Verdict = Literal[
@@ -21,6 +21,8 @@ Verdict = Literal[
 ]
 ENOUGH = 3
 """Seeds that a comparison needs of each side."""
+FEW = "too few runs"
+"""Why there is no comparison; where there is another reason, it is said in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,10 @@ class Evidence:
     most: float = math.inf
     tells: bool = True
     """False: it is noise, whatever its interval."""
+    kind: str = ""
+    """What the number is: a difference, a share, a mean."""
+    published: str | None = None
+    """What the published numbers have there, in words."""
 
     @property
     def holds(self) -> bool:
@@ -67,27 +73,58 @@ class Judged:
     ours: str
     """Our number in words, with its interval."""
     evidence: tuple[Evidence, ...] = field(default=())
+    lacking: tuple[str, ...] = field(default=())
+    """Why some of it was not judged."""
 
 
 def over(
-    results: Results, figure: str, ours: str, theirs: str, num_items: int | None = None
-) -> Evidence | None:
-    """One algorithm above another at the end of training; None: not both were run."""
-    left = results.scores(figure, ours, num_items)
-    right = results.scores(figure, theirs, num_items)
+    results: Results,
+    figure: str,
+    ours: str,
+    theirs: str,
+    num_items: int | None = None,
+    *,
+    word: str = "over",
+    lack: float = 0.0,
+) -> Evidence | str:
+    """One algorithm above another at the end of training."""
     place = figure if num_items is None else f"{figure}, N = {num_items}"
-    return compared(f"{place}: {ours} over {theirs}", left, right)
+    left, right = (results.scores(figure, name, num_items) for name in (ours, theirs))
+    found = compared(f"{place}: {ours} {word} {theirs}", left, right, lack)
+    first, second = (published_of(figure, name, num_items) for name in (ours, theirs))
+    gap = f"{first - second:.3f}".replace("-", "−")
+    return _beside(found, f"{gap} = {first:g} − {second:g}")
+
+
+def part_of(
+    results: Results,
+    figure: str,
+    ours: str,
+    theirs: str,
+    num_items: int | None = None,
+    *,
+    where: str = "",
+    least: float = -math.inf,
+    most: float = math.inf,
+) -> Evidence | str:
+    """One algorithm as a share of another at the end of training."""
+    place = f"{figure}{where}" if num_items is None else f"{figure}, N = {num_items}"
+    left, right = (results.scores(figure, name, num_items) for name in (ours, theirs))
+    found = share(f"{place}: {ours} / {theirs}", left, right, least=least, most=most)
+    first, second = (published_of(figure, name, num_items) for name in (ours, theirs))
+    return _beside(found, f"{first / second:.3f} = {first:g} / {second:g}")
 
 
 def compared(
     what: str, left: Sequence[float], right: Sequence[float], lack: float = 0.0
-) -> Evidence | None:
-    """The mean of one above the other's, of which a share may lack; None: too few seeds."""
+) -> Evidence | str:
+    """The mean of one above the other's, of which a share may lack; a text: why there is none."""
     if min(len(left), len(right)) < ENOUGH:
-        return None
+        return FEW
     gap = statistics.difference(left, right)
     chance = statistics.improvement([left], [right]).value
-    return Evidence(what, gap, chance, least=-lack * abs(statistics.mean(right).value))
+    least = -lack * abs(statistics.mean(right).value)
+    return Evidence(what, gap, chance, least=least, kind="difference")
 
 
 def share(
@@ -97,21 +134,21 @@ def share(
     *,
     least: float = -math.inf,
     most: float = math.inf,
-) -> Evidence | None:
-    """The mean of one as a share of the other's, which is to lie between two bounds.
+) -> Evidence | str:
+    """The mean of one as a share of the other's, which is to lie between two bounds."""
+    if min(len(left), len(right)) < ENOUGH:
+        return FEW
+    if min(right) <= 0:
+        return f"no share of 0 or less, which a seed of the second earns ({what})"
+    return Evidence(what, statistics.ratio(left, right), least=least, most=most, kind="share")
 
-    None: too few seeds, or a seed that earns nothing or less, of which there is no share.
-    """
-    if min(len(left), len(right)) < ENOUGH or min(right) <= 0:
-        return None
-    return Evidence(what, statistics.ratio(left, right), least=least, most=most)
 
-
-def reached(what: str, scores: Sequence[float], level: float) -> Evidence | None:
-    """The mean at least at a level; None: too few seeds."""
+def reached(what: str, scores: Sequence[float], level: float) -> Evidence | str:
+    """The mean at least at a published level."""
     if len(scores) < ENOUGH:
-        return None
-    return Evidence(what, statistics.mean(scores), least=level)
+        return FEW
+    mean = statistics.mean(scores)
+    return Evidence(what, mean, least=level, kind="mean", published=f"{level:g}")
 
 
 def measured(
@@ -121,13 +158,12 @@ def measured(
     return Evidence(what, Estimate(number, number, number), least=least, most=most)
 
 
-def together(
-    found: Sequence[Evidence | None], ours: str | None = None, lacking: str = "too few runs"
-) -> Judged:
-    """All of it, some of it, or none; nothing found is not judged, and `lacking` says why."""
-    evidence = tuple(each for each in found if each is not None)
+def together(found: Sequence[Evidence | str], ours: str | None = None) -> Judged:
+    """All of it, some of it, or none; a text says why something was not judged."""
+    evidence = tuple(each for each in found if isinstance(each, Evidence))
+    lacking = tuple(dict.fromkeys(each for each in found if isinstance(each, str)))
     if not evidence:
-        return Judged("not judged", lacking)
+        return Judged("not judged", "; ".join(lacking), lacking=lacking)
     count = sum(each.holds for each in evidence)
     verdict: Verdict = "undecided"
     if count == len(evidence):
@@ -138,19 +174,24 @@ def together(
         verdict = "holds in part"
     elif len(evidence) < len(found):
         verdict = "not judged"
-    return Judged(verdict, ours or _told(evidence, count, len(found)), evidence)
+    return Judged(verdict, ours or _told(evidence, count, len(found)), evidence, lacking)
 
 
-def said(estimate: Estimate, digits: int = 3) -> str:
-    """`0.120 [0.085, 0.150]`; without an interval where there is none."""
+def said(estimate: Estimate, kind: str = "", digits: int = 3) -> str:
+    """`difference 0.120 [0.085, 0.150]`; without an interval where there is none."""
     value, low, high = (f"{number:.{digits}f}" for number in estimate)
-    return value if low == high else f"{value} [{low}, {high}]"
+    told = value if low == high else f"{value} [{low}, {high}]"
+    return f"{kind} {told}" if kind else told
+
+
+def _beside(found: Evidence | str, published: str) -> Evidence | str:
+    return found if isinstance(found, str) else replace(found, published=published)
 
 
 def _told(evidence: Sequence[Evidence], count: int, wanted: int) -> str:
     """The number, or of several how many hold, and the one that does worst."""
     if wanted == 1:
-        return said(evidence[0].estimate)
+        return said(evidence[0].estimate, evidence[0].kind)
     worst = min(evidence, key=lambda each: (each.holds, not each.is_contrary, each.margin))
     against = sum(each.is_contrary for each in evidence)
     counts = {
@@ -160,4 +201,4 @@ def _told(evidence: Sequence[Evidence], count: int, wanted: int) -> str:
     }
     others = ", ".join(f"{number} {name}" for name, number in counts.items() if number)
     told = f"{count} of {wanted}" + (f" ({others})" if others else "")
-    return f"{told}; worst {said(worst.estimate)} ({worst.what})"
+    return f"{told}; worst {said(worst.estimate, worst.kind)} ({worst.what})"

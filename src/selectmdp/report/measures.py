@@ -114,7 +114,7 @@ def _cell(results: Results, network: str, trained: int, played: int) -> dict[str
         "played": played,
         "reward": student(ours) if ours else None,
         "share": part,
-        "published": published().get(pair) if network != "sums" else None,
+        "published": published().get(pair) if network == "means" else None,  # the paper's own
     }
 
 

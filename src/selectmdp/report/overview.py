@@ -4,18 +4,20 @@ All numbers are made here, as plain data; the page draws them and knows nothing 
 """
 
 import math
+import shlex
 from collections.abc import Callable
 from typing import Any
 
 from selectmdp.experiments.cost import SECONDS
 from selectmdp.experiments.figures import FIGURES, GENERALIZATION
+from selectmdp.machine import ONE_THREAD
 from selectmdp.report.across import across
 from selectmdp.report.claims import CLAIMS, Claim
 from selectmdp.report.drawn import figure_of, known_runs, made_with, reproduce_command
 from selectmdp.report.judging import Evidence
 from selectmdp.report.measures import cost_of, generalization_of, parameters_of
 from selectmdp.report.page import asset, page
-from selectmdp.report.paper import paper_of
+from selectmdp.report.paper import paper_of, sweep_command
 from selectmdp.report.results import Results
 from selectmdp.report.rules import judged_costs
 
@@ -68,7 +70,10 @@ def page_of(data: dict[str, Any]) -> str:
 
 
 def _commands(results: Results, budget: str, preset: str) -> dict[str, str]:
-    """What makes the rows again, each line a command; by this budget and preset what has none."""
+    """What makes the rows again, each line a command; by this budget and preset what has none.
+
+    `one_thread` goes before the command of a run that was made beside others.
+    """
     played = made_with(results.generalization, known_runs(*GENERALIZATION))
     budgets = {seconds: name for name, seconds in SECONDS.items()}
     costs = dict.fromkeys(
@@ -76,14 +81,26 @@ def _commands(results: Results, budget: str, preset: str) -> dict[str, str]:
     )
     judged, _ = judged_costs(results.cost)
     made = {
-        "all": [(budget, preset)],
         "generalization": [played or (budget, preset)],
         "cost": sorted(costs, key=lambda each: each[1] != judged) or [(budget, preset)],
     }
-    return {
+    told = {
         what: "\n".join(reproduce_command(results, what, *each) for each in pairs)
         for what, pairs in made.items()
     }
+    everything = "\n".join(_everything(results, budget, preset))
+    return {"all": everything, "one_thread": f"XLA_FLAGS={ONE_THREAD}", **told}
+
+
+def _everything(results: Results, budget: str, preset: str) -> list[str]:
+    """What makes the whole page again; the same list stands in docs/results.md."""
+    costs = [] if preset == "paper" else [reproduce_command(results, "cost", budget, "paper")]
+    return [
+        reproduce_command(results, "all", budget, preset),
+        *costs,
+        sweep_command(results.folder / "paper"),
+        f"selectmdp report {shlex.quote(str(results.folder))} -o report.html --figures images",
+    ]
 
 
 def _judged(claim: Claim, results: Results) -> dict[str, Any]:
@@ -96,6 +113,7 @@ def _judged(claim: Claim, results: Results) -> dict[str, Any]:
         "published": claim.paper,
         "rule": claim.rule,
         "evidence": [_evidence(each) for each in judged.evidence],
+        "lacking": judged.lacking,
     }
 
 
@@ -106,6 +124,8 @@ def _evidence(each: Evidence) -> dict[str, Any]:
         "value": each.estimate.value,
         "low": each.estimate.low,
         "high": each.estimate.high,
+        "kind": each.kind,
+        "published": each.published,
         "probability": each.probability,
         "least": each.least if math.isfinite(each.least) else None,
         "most": each.most if math.isfinite(each.most) else None,

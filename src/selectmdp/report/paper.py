@@ -4,10 +4,11 @@ Its runs take days. One that is not at its end has a curve and no final reward.
 """
 
 import shlex
+from pathlib import Path
 from typing import Any
 
 from selectmdp.experiments.figures import FIGURES, ISQ
-from selectmdp.report.drawn import curve_of, references_of, student
+from selectmdp.report.drawn import curve_of, references_of, student, unit_of
 from selectmdp.report.results import Results, published
 from selectmdp.report.rows import PAPERS, PAPERS_N, worlds
 
@@ -16,7 +17,7 @@ def paper_of(results: Results) -> dict[str, Any] | None:
     """All that the page shows of it; None: no run has begun."""
     if results.paper is None:
         return None
-    figure, out = FIGURES[PAPERS], shlex.quote(str(results.paper.folder))
+    figure, out = FIGURES[PAPERS], results.paper.folder
     world = {
         "N": int(PAPERS_N),
         "references": references_of(results.paper.finals[PAPERS] or results.finals[PAPERS]),
@@ -25,13 +26,18 @@ def paper_of(results: Results) -> dict[str, Any] | None:
     return {
         "name": f"{PAPERS} by the paper’s own preset",
         "title": figure.title,
-        "unit": "area",
+        "unit": unit_of(figure),
         "sizes": worlds(PAPERS)[PAPERS_N, ISQ[0]],
         "published_steps": figure.full,
         "world": world,
-        "command": f"selectmdp sweep benchmarks/paper.toml --out {out}",
-        "progress": f"python benchmarks/paper_progress.py {out}",
+        "command": sweep_command(out),
+        "progress": f"python benchmarks/paper_progress.py {shlex.quote(str(out))}",
     }
+
+
+def sweep_command(folder: Path) -> str:
+    """What to type to make its runs, which go on where they stopped."""
+    return f"selectmdp sweep benchmarks/paper.toml --out {shlex.quote(str(folder))}"
 
 
 def _series(paper: Results, algorithm: str) -> dict[str, Any]:

@@ -138,7 +138,7 @@ def _heat_map(axes: Axes, matrix: dict[str, Any], is_last: bool) -> None:
     for place, cell in enumerate(cells):
         row, column = divmod(place, len(sizes))
         axes.text(column, row, _earned(cell), ha="center", va="center", color=INK, weight="bold")
-        if cell["published"]:
+        if cell["published"] and cell["share"]:
             paper = f"paper {100 * cell['published']:.0f} %"
             axes.text(column, row + 0.34, paper, ha="center", va="center", color=INK, fontsize=8)
     axes.set_xticks(range(len(sizes)), [f"plays {size}" if is_last else "" for size in sizes])

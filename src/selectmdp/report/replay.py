@@ -80,6 +80,7 @@ def recorded(
         "steps": max(len(player["rewards"]) for player in told),
         **describe(env),
         "commands": list(offers(env, "command_names") or map(str, range(env.spec.num_commands))),
+        "legend": str(offers(env, "legend") or ""),
         "players": told,
         **pictures.to_json(),
     }

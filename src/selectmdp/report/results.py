@@ -138,7 +138,7 @@ def load(folder: Path) -> Results:
     problems.extend(gaps.of_networks(played, every, finals, results.curves["generalization"]))
     problems.extend(gaps.of_cost(results.cost))
     finals, curves = rows.of_paper(folder / "paper", problems)
-    problems.extend(gaps.of_paper(finals, curves))
+    problems.extend(gaps.of_paper(finals, curves, every))
     problems.extend(gaps.of_versions(every))
     if not finals and not curves:
         return results
@@ -155,3 +155,12 @@ def published() -> dict[tuple[str, str, str], float]:
     for row in csv.DictReader(io.StringIO("\n".join(lines))):
         told[row["figure"], row["N"], row["algorithm"]] = float(row["value"])  # the last is final
     return told
+
+
+def published_of(figure: str, algorithm: str, num_items: int | None = None) -> float:
+    """One of them; in the figure's only world unless N is given."""
+    return next(
+        value
+        for (name, size, each), value in published().items()
+        if (name, each) == (figure, algorithm) and num_items in (None, int(size))
+    )

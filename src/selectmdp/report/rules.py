@@ -13,21 +13,20 @@ from selectmdp.report.judging import (
     compared,
     measured,
     over,
+    part_of,
     reached,
     said,
     share,
     together,
 )
-from selectmdp.report.results import Results, published
+from selectmdp.report.results import Results, published_of
 
 MANY = ("4b", "4c", "5a", "5b", "5c")
 HUNTS = ("5a", "5b", "5c")
-SIZES = {"4b": "50", "4c": "200", "5a": "10", "5b": "10", "5c": "10"}
-"""N of each."""
 LEAVES = 0.1
 """Share of the way from random to the end, from which on something was learned."""
-CLOSE = {"least": 0.8, "most": 1.25}
-"""As a share of another."""
+CLOSE = 0.8, 1.25
+"""From what share of another on, and up to what."""
 DAY = 24 * 60 * 60
 PAPERS_DAY = 1.16e6
 """Steps a day of ISQ-I at N = 200, K = 6, as the paper says."""
@@ -46,10 +45,10 @@ def sorting_over_vanilla(results: Results) -> Judged:
 
 def close_at_5(results: Results) -> Judged:
     """In figure 4a, where it is."""
-    ours = results.scores("4a", "isq-i", 5)
+    least, most = CLOSE
     return together(
         [
-            share(f"4a, N = 5: {name} / isq-i", results.scores("4a", name, 5), ours, **CLOSE)
+            part_of(results, "4a", name, "isq-i", 5, least=least, most=most)
             for name in ("vanilla", "sorting")
         ]
     )
@@ -57,17 +56,7 @@ def close_at_5(results: Results) -> Judged:
 
 def vanilla_fails(results: Results) -> Judged:
     """By what share of ISQ-I it earns."""
-    return together(
-        [
-            share(
-                f"4a, N = {n}: vanilla / isq-i",
-                results.scores("4a", "vanilla", n),
-                results.scores("4a", "isq-i", n),
-                most=0.5,
-            )
-            for n in (20, 50)
-        ]
-    )
+    return together([part_of(results, "4a", "vanilla", "isq-i", n, most=0.5) for n in (20, 50)])
 
 
 def beats_baselines(name: str, *but: tuple[str, str]) -> Callable[[Results], Judged]:
@@ -95,11 +84,11 @@ def faster_early(results: Results) -> Judged:
     return together([_early(results, figure) for figure in MANY])
 
 
-def _early(results: Results, figure: str) -> Evidence | None:
+def _early(results: Results, figure: str) -> Evidence | str:
     names = ("isq-p", "isq-i")
     what = f"{figure}: first half of isq-p over isq-i"
     found = compared(what, results.early(figure, names[0]), results.early(figure, names[1]))
-    if found is None or any(_left_random(results, figure, name) for name in names):
+    if isinstance(found, str) or any(_left_random(results, figure, name) for name in names):
         return found
     return replace(found, what=f"{what}, both as random", tells=False)
 
@@ -116,12 +105,7 @@ def progressive_at_the_end(results: Results) -> Judged:
     """At least as good: 5 % may lack."""
     return together(
         [
-            compared(
-                f"{figure}: isq-p no less than isq-u",
-                results.scores(figure, "isq-p"),
-                results.scores(figure, "isq-u"),
-                lack=0.05,
-            )
+            over(results, figure, "isq-p", "isq-u", word="no less than", lack=0.05)
             for figure in HUNTS
         ]
     )
@@ -129,19 +113,10 @@ def progressive_at_the_end(results: Results) -> Judged:
 
 def random_items(results: Results) -> Judged:
     """By what share of ISQ-I it earns, with K = N and with K far below."""
-    near = share(
-        "5c (K = N): rsq / isq-i",
-        results.scores("5c", "rsq"),
-        results.scores("5c", "isq-i"),
-        **CLOSE,
-    )
+    least, most = CLOSE
+    near = part_of(results, "5c", "rsq", "isq-i", where=" (K = N)", least=least, most=most)
     far = [
-        share(
-            f"{figure} (K ≪ N): rsq / isq-i",
-            results.scores(figure, "rsq"),
-            results.scores(figure, "isq-i"),
-            most=0.5,
-        )
+        part_of(results, figure, "rsq", "isq-i", where=" (K ≪ N)", most=0.5)
         for figure in ("4b", "4c")
     ]
     return together([near, *far])
@@ -153,7 +128,7 @@ def transfer(trained: int, played: int, level: float) -> Callable[[Results], Jud
     Judged by the preset's network; the paper's stands beside it.
     """
 
-    def shown(results: Results, network: str) -> Evidence | None:
+    def shown(results: Results, network: str) -> Evidence | str:
         return share(
             f"{network}: {trained} → {played} relative to {played} → {played}",
             results.played(network, trained, played),
@@ -163,9 +138,12 @@ def transfer(trained: int, played: int, level: float) -> Callable[[Results], Jud
 
     def judge(results: Results) -> Judged:
         found, beside = shown(results, "pairs"), shown(results, "means")
-        if found is None or beside is None:
-            return together([found or beside])
-        told = f"{said(found.estimate)}; the paper's network {said(beside.estimate)}"
+        if isinstance(found, str):
+            return together([beside if isinstance(beside, Evidence) else found])
+        if isinstance(beside, str):
+            return together([found])
+        beside = replace(beside, published=f"{level:g}")  # it is of this network
+        told = f"{said(found.estimate, 'share')}; the paper's network {said(beside.estimate)}"
         return replace(together([found], told), evidence=(found, beside))
 
     return judge
@@ -208,7 +186,7 @@ def cost(
         preset, rows = judged_costs(results.cost)
         rows = [row for row in rows if int(row[fixed]) == value]
         if len({row[varies] for row in rows}) < 3:
-            return together([None], lacking=_unmeasured(results))
+            return together([_unmeasured(results)])
         found = statistics.exponent(
             [float(row[varies]) for row in rows],
             [1 / float(row["steps_per_second"]) for row in rows],
@@ -227,17 +205,18 @@ def steps_a_day(results: Results) -> Judged:
         float(row["steps_per_second"]) for row in rows if (int(row["N"]), int(row["K"])) == (200, 6)
     ]
     if not speeds:
-        return together([None], lacking=_unmeasured(results))
+        return together([_unmeasured(results)])
     steps = DAY * max(speeds)
     told = f"{steps / 1e6:.3g} million, {preset} preset"
-    return together([measured(told, steps, least=PAPERS_DAY)], told)
+    found = measured(told, steps, least=PAPERS_DAY)
+    return together([replace(found, published=f"{PAPERS_DAY:,.0f}")], told)
 
 
 def published_levels(results: Results) -> Judged:
     """Of the three ISQ the one that is published best in a figure."""
-    found: list[Evidence | None] = []
+    found: list[Evidence | str] = []
     for figure in MANY:
-        levels = {name: published()[figure, SIZES[figure], name] for name in ISQ}
+        levels = {name: published_of(figure, name) for name in ISQ}
         best = max(levels, key=levels.__getitem__)
         what = f"{figure}: {best}, published {levels[best]}"
         found.append(reached(what, results.scores(figure, best), levels[best]))

@@ -41,6 +41,7 @@ function makeCard(player, index) {
   const showScale = player.values === null ? () => {} : makeScale(card, player);
   const picture = makePicture(find("canvas"));
   const length = player.rewards.length;
+  const legend = index === 0 ? data.legend : ""; // once is enough
   return (step, phase) => {
     const over = step >= length; // a true terminal: the last picture stays
     const [now, pick] = over ? [length - 1, data.num_select - 1] : [step, phase];
@@ -50,7 +51,8 @@ function makeCard(player, index) {
     picture(scene, painter(player, now, pick));
     showScale(now, pick);
     markBar(now, earned);
-    find(".caption").textContent = over ? `ended after ${length} steps` : scene.caption;
+    const told = over ? `ended after ${length} steps` : scene.caption;
+    find(".caption").textContent = [told, legend].filter((text) => text !== "").join(" · ");
     find(".earned").textContent = over ? "–" : earned ? brief(player.rewards[now]) : "…";
     find(".total").textContent = brief(total);
     find(".mean").textContent = now + earned > 0 ? brief(total / (now + earned)) : "–";

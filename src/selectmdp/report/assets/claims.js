@@ -9,6 +9,12 @@ const VERDICTS = {
   "not judged": ["open", "M5 4.6a2.2 2.2 0 1 1 2.9 2.2q-.9.4-.9 1.4M7 11v.4"],
 };
 
+const LACKING = {
+  "too few runs": "Not judged: too few runs; a comparison needs three seeds of each side.",
+  "too few sizes measured": "Not judged: too few sizes measured; a cost needs three.",
+  "not measured": "Nothing of it was measured.",
+};
+
 function verdict(name) {
   const [kind, path] = VERDICTS[name];
   const icon = svg("svg", { viewBox: "0 0 14 14", "aria-hidden": "true" }, svg("path", { d: path }));
@@ -51,14 +57,15 @@ function showClaims(claims) {
 function why(claim) {
   const box = html("details", { class: "printed" }, html("summary", {}, "How it is judged"));
   box.append(html("p", {}, `It holds where ${claim.rule}.`));
+  const lacking = claim.lacking.map((why) => html("p", { class: "quiet" }, LACKING[why] ?? `Not judged: ${why}.`));
   if (claim.evidence.length === 0) {
-    const few = "There is too little to tell: a comparison needs three seeds of each side, a cost three sizes.";
-    box.append(html("p", { class: "quiet" }, claim.ours === "not measured" ? "Nothing of it was measured." : few));
+    box.append(...lacking);
     return box;
   }
   const chances = claim.evidence.some((each) => each.probability !== null);
   const draw = forest(claim.evidence);
-  const heads = ["", "Comparison", "Number", "", ...(chances ? ["Better in"] : [])];
+  const known = claim.evidence.some((each) => each.published !== null);
+  const heads = ["", "Comparison", "Ours", "", ...(known ? ["Published"] : []), ...(chances ? ["Better in"] : [])];
   const rows = claim.evidence.map((each) =>
     html(
       "tr",
@@ -67,11 +74,13 @@ function why(claim) {
       html("td", {}, each.what),
       html("td", { class: "number" }, evidenceNumber(each)),
       html("td", {}, draw(each)),
+      ...(known ? [html("td", { class: "number" }, each.published ?? "–")] : []),
       ...(chances ? [html("td", { class: "number" }, percent(each.probability))] : []),
     ),
   );
   const head = html("tr", {}, ...heads.map((name) => html("th", {}, name)));
   box.append(scrolled(html("table", { class: "evidence" }, html("thead", {}, head), html("tbody", {}, ...rows))));
+  box.append(...lacking);
   if (chances) {
     box.append(html("p", { class: "quiet" }, "“Better in”: how often a run of the first beats a run of the second."));
   }
@@ -80,7 +89,7 @@ function why(claim) {
 
 function evidenceNumber(each) {
   if (Math.abs(each.value) >= 1000) return Math.round(each.value).toLocaleString("en");
-  return between([each.value, each.low, each.high]);
+  return `${each.kind} ${between([each.value, each.low, each.high])}`.trim();
 }
 
 /** Gives a function that draws an interval on the scale of them all, over where it is as claimed. */
@@ -98,10 +107,14 @@ function forest(evidence) {
       { width, height, class: `forest ${VERDICTS[each.verdict][0]}`, "aria-hidden": "true" },
       svg("rect", { x: from, width: Math.max(to - from, 0), y: 0, height, class: "claimed" }),
       ...edges.map((edge) => svg("line", { x1: x(edge), x2: x(edge), y1: 0, y2: height, class: "edge" })),
-      svg("line", { x1: x(each.low), x2: x(each.high), y1: 9, y2: 9, class: "range" }),
-      svg("circle", { cx: x(each.value), cy: 9, r: 4 }),
+      ...dotted(x, each),
     );
   };
+}
+
+function dotted(x, { value, low, high }) {
+  const range = svg("line", { x1: x(low), x2: x(high), y1: 9, y2: 9, class: "range" });
+  return [range, svg("circle", { cx: x(value), cy: 9, r: 4 })];
 }
 
 function percent(share) {

@@ -75,9 +75,10 @@ function curvesOf(figure, world, hidden, time) {
     room: 44,
     stops: [...new Set(xs)].sort((a, b) => a - b),
     draw: (plot, stop) => [
-      ...levels.flatMap(([name, level]) => reference(plot, name, level)),
+      ...levels.map(([name, level]) => reference(plot, name, level)),
       ...lines.map(({ name, level }, i) => publishedLevel(plot, name, level, i)),
       ...lines.map(({ name, points }, i) => joined(plot, name, points, { every: 5, first: i, stop })),
+      ...levels.map(([name, level]) => referenceName(plot, name, level, lines)),
     ],
     read: (stop) => reading(time.minutes ? `${fixed(stop, 1)} minutes` : `${stop.toLocaleString("en")} steps`, lines, ({ points }) => nearest(points, stop)),
   };
@@ -85,12 +86,26 @@ function curvesOf(figure, world, hidden, time) {
 
 function reference(plot, name, level) {
   const y = plot.py(level);
-  return [
-    svg("line", { x1: plot.left, x2: plot.right, y1: y, y2: y, class: `reference ${name}` }),
-    name === "random"
-      ? svg("text", { x: plot.right - 4, y: y - 5, class: "left quiet" }, name)
-      : svg("text", { x: plot.left + 6, y: y - 5, class: "quiet" }, name),
-  ];
+  return svg("line", { x1: plot.left, x2: plot.right, y1: y, y2: y, class: `reference ${name}` });
+}
+
+/** Above or below its line, where the fewest points of curves are in the way. */
+function referenceName(plot, name, level, lines) {
+  const [wide, high] = [48, 14];
+  const taken = lines.flatMap(({ points }) => points.map(([x, value]) => [plot.px(x), plot.py(value)]));
+  const levels = lines.map((line) => plot.py(line.level));
+  const within = (low, length) => (at) => at > low - 5 && at < low + length + 5;
+  const places = [];
+  for (let x = plot.right - wide - 4; x >= plot.left + 4; x -= wide / 2) {
+    for (const y of [plot.py(level) - high - 2, plot.py(level) + 3]) {
+      const [beside, along] = [within(x, wide), within(y, high)];
+      const hits = taken.filter(([at, up]) => beside(at) && along(up)).length;
+      const outside = y < plot.top || y + high > plot.bottom;
+      places.push({ x, y, cost: 10 * hits + levels.filter(along).length + (outside ? 100 : 0) });
+    }
+  }
+  const best = places.reduce((one, other) => (other.cost < one.cost ? other : one));
+  return svg("text", { x: best.x, y: best.y + high - 3, class: "quiet", "data-reference": name }, name);
 }
 
 /** A dashed line in the curve's colour, and its hollow marker to the right. */

@@ -11,7 +11,7 @@ showPaper(data.paper);
 showGeneralization(data.generalization);
 showCost(data.cost);
 showParameters(data.parameters);
-$("again").append(command(data.commands.all), command(`selectmdp report ${data.folder}`));
+$("again").append(command(data.commands.all));
 openForPrint();
 
 /** What all runs together are, and where to find what. */

@@ -91,7 +91,7 @@ function runsTable(title, runs) {
     );
   });
   const about = "The interval of a run is over its evaluation’s episodes.";
-  const box = folded(`${title} (${runs.length})`, "", html("p", { class: "quiet" }, about));
+  const box = folded(`${title} (${runs.length})`, "", html("p", { class: "quiet" }, about), bitForBit());
   if (rows.length > 0) box.append(scrolled(tableOf("runs", heads, rows)));
   return box;
 }
@@ -99,8 +99,15 @@ function runsTable(title, runs) {
 function commands(figure) {
   const one = figure.runs.find((run) => run.command !== null);
   const lines = [html("p", {}, "The figure:"), command(figure.command)];
-  if (one) lines.push(html("p", {}, "One of its runs, by itself:"), command(one.command));
+  if (one) lines.push(html("p", {}, "One of its runs, by itself:"), command(one.command), bitForBit());
   return folded("Do it again", "printed", ...lines);
+}
+
+/** What a run alone needs to round as it did beside others. */
+function bitForBit() {
+  const flag = html("code", {}, data.commands.one_thread);
+  const told = " in front of its command a run alone is the same, bit for bit, on the same processor.";
+  return html("p", { class: "quiet" }, "Runs made side by side have one thread each, and threads change rounding: with ", flag, told);
 }
 
 function command(text) {
