@@ -143,6 +143,21 @@ def test_the_heuristic_is_far_above_random() -> None:
     assert mean_reward(world, "greedy", 5) > mean_reward(world, "random", 5) + 0.15
 
 
+def test_a_plan_of_one_step_is_above_the_heuristic_and_takes_the_best_pairs() -> None:
+    world = Mobile("small", heuristic="planned")
+    assert mean_reward(world, "greedy", 5) > mean_reward(Mobile("small"), "greedy", 5) + 0.03
+    seen = world.reset(0)
+    users, stations = world.greedy()
+    gains = seen["items"][:, 12:15]
+    assert gains[users[0], stations[0]] == gains.max()
+    first = (users[0], stations[0])
+    pairs = [(int(u), int(b)) for u, b in np.argwhere(seen["legal"]) if u != users[0]]
+    best = max(pairs, key=lambda pair: world.partial_reward(picks(first, pair))[1])
+    assert (users[1], stations[1]) == best
+    with pytest.raises(SelectError, match="heuristic='best': there are waiting, planned"):
+        Mobile("small", heuristic="best")
+
+
 def test_it_plays_in_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(thirdparty.ROOT)
     told = sm.evaluate("examples.mobile:small", "greedy", episodes=2, steps=5, workers=1)

@@ -43,14 +43,27 @@ class Mobile:
     """`mobile-<scenario>-central-v0`, in which K users are told something in a step."""
 
     unit = "mean utility"
-    suits: ClassVar = {"fast": {**SLOW_WORLD, "discount": 0.9}}
+    suits: ClassVar = {"fast": {**SLOW_WORLD, "discount": 0.5, "epsilon_end": 0.05}}
 
     def __init__(
-        self, scenario: str = "small", num_select: int = 2, config: Mapping[str, Any] | None = None
+        self,
+        scenario: str = "small",
+        num_select: int = 2,
+        config: Mapping[str, Any] | None = None,
+        heuristic: str = "waiting",
     ) -> None:
-        """`config` is theirs: movement, arrival, …; seed and handler in it do not count."""
-        if scenario not in SCENARIOS:
-            raise SelectError(f"scenario={scenario!r}: there are {', '.join(SCENARIOS)}")
+        """`config` is theirs: movement, arrival, …; seed and handler in it do not count.
+
+        The heuristic to compare with serves who is `waiting`, or looks one step ahead by the
+        simulation's own formula, `planned`.
+        """
+        for name, given, known in (
+            ("scenario", scenario, SCENARIOS),
+            ("heuristic", heuristic, HEURISTICS),
+        ):
+            if given not in known:
+                raise SelectError(f"{name}={given!r}: there are {', '.join(known)}")
+        self._heuristic = heuristic
         self._id = f"mobile-{scenario}-central-v0"
         self._config = {"channel": RememberedChannel, **(config or {}), "handler": NothingShown}
         self._begin(0)
@@ -88,6 +101,18 @@ class Mobile:
         return rewards
 
     def greedy(self) -> tuple[list[int], list[int]]:
+        """By the heuristic that was asked for."""
+        return HEURISTICS[self._heuristic](self)
+
+    def waiting(self) -> tuple[list[int], list[int]]:
+        """Who has no connection gets its best station; the best channels first."""
+        best, rate = self._rates.argmax(axis=1), self._rates.max(axis=1)
+        waiting = (rate > 0) & ~self._connected.any(axis=1)
+        order = [int(user) for user in np.argsort(-rate, kind="stable") if waiting[user]]
+        picks = order[: self.spec.num_select]
+        return picks, [int(best[user]) for user in picks]
+
+    def planned(self) -> tuple[list[int], list[int]]:
         """Orders that raise the sum of utilities most, one after the other, while one does."""
         connected, picks = self._connected.copy(), list[tuple[int, int]]()
         for _ in range(self.spec.num_select):
@@ -166,6 +191,9 @@ class Mobile:
         served = np.where(rates > 0, rates, 1.0)
         worth = np.clip(w1 * np.log(w2 + served) / np.log(w3), utility.lower, utility.upper)
         return utility.scale(np.where(rates > 0, worth, utility.lower))
+
+
+HEURISTICS = {"waiting": Mobile.waiting, "planned": Mobile.planned}
 
 
 class RememberedChannel(OkumuraHata):
