@@ -177,6 +177,7 @@ def test_a_minute_of_training_is_far_above_random(
         episodes=10,
         out=tmp_path / "run",
     )
-    assert result.to_json()["settings"] == {"num_envs": 32, "chunk": 1024, "discount": 0.9}
+    slow = {"num_envs": 32, "chunk": 1024}
+    assert result.to_json()["settings"] == {**slow, "discount": 0.5, "epsilon_end": 0.05}
     random = result.references["random"].mean_reward  # about −0.40; −0.09 was learned
     assert result.evaluation.mean_reward > random + 0.15
