@@ -383,6 +383,42 @@ def test_the_next_run_begins_before_what_takes_time_after_an_ended_one(
     assert told == ["begins 0", "begins 1", "done with 0", "done with 1"]
 
 
+@pytest.mark.parametrize(
+    ("workers", "kept"), [(3, [{4}, {5}, {7}, {4}]), (2, []), (4, [])], ids=["each", "few", "many"]
+)
+def test_runs_keep_to_a_core_each_where_there_are_as_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int, kept: list[set[int]]
+) -> None:
+    pinned: list[set[int]] = []
+    begun: list[Job] = []
+
+    class Slow(Process):
+        """One that ends once the first one's place is taken."""
+
+        def poll(self) -> int | None:
+            return 0 if self is first or len(begun) >= min(workers + 1, 4) else None
+
+        pid = 1
+
+    first = Slow(0)
+
+    def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple[Process, Path]:
+        begun.append(job)
+        fake_run(folder, job.config)
+        return first if len(begun) == 1 else Slow(0), tmp_path / "log"
+
+    monkeypatch.setattr(local, "spawn", spawn)
+    monkeypatch.setattr(local, "LOOK", 0.0)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {7, 4, 5}, raising=False)
+    monkeypatch.setattr(
+        os, "sched_setaffinity", lambda pid, mask: pinned.append(mask), raising=False
+    )
+    jobs = jobs_of([replace(TINY, seed=seed) for seed in range(4)])
+    assert local.run_all(jobs, tmp_path, workers=workers, done=lambda job, folder: None) == []
+    assert len(begun) == 4
+    assert pinned == kept
+
+
 def test_a_run_that_fails_is_not_tried_again(tmp_path: Path) -> None:
     (job,) = jobs_of([TINY])
     assert not local.goes_on(job, 2, 0)

@@ -53,6 +53,8 @@ class Running(NamedTuple):
     folder: Path
     process: "subprocess.Popen[bytes]"
     log: Path
+    core: int | None
+    """The one that it keeps to; None: it may use any."""
     deaths: int
     """Processes of it that were killed before this one."""
 
@@ -87,7 +89,7 @@ def run_all(
                     if settled(job, folder) is not None:
                         done(job, folder)
                     else:
-                        running.append(_begun(job, folder, side_by_side))
+                        running.append(_begun(job, folder, side_by_side, running))
                 while ended:  # after others have begun: no core waits while `done` takes its time
                     done(*ended.pop(0))
                 look([UnderWay(each.job, each.folder) for each in running])
@@ -97,8 +99,8 @@ def run_all(
                     if finished(each.job, each.folder) is not None:
                         ended.append(UnderWay(each.job, each.folder))
                     elif not caught and goes_on(each.job, each.process.returncode, each.deaths):
-                        again = _begun(each.job, each.folder, side_by_side, each.deaths + 1)
-                        running.append(again)
+                        deaths = each.deaths + 1
+                        running.append(_begun(*each[:2], side_by_side, running, deaths))
                     elif not caught:
                         failed.append(fault(each.job, each.process.returncode, each.log))
                         tell(failed[-1])
@@ -168,9 +170,23 @@ def fault(job: Job, code: int, log: Path) -> str:
     return f"{job.name} ended with code {code}: {last} ({log})"
 
 
-def _begun(job: Job, folder: Path, side_by_side: int, deaths: int = 0) -> Running:
+def _begun(
+    job: Job, folder: Path, side_by_side: int, running: Sequence[Running], deaths: int = 0
+) -> Running:
     process, log = spawn(job, folder, one_thread=side_by_side > 1)
-    return Running(job, folder, process, log, deaths)
+    core = _free_core(side_by_side, running)
+    if core is not None:
+        with suppress(OSError):  # it may have ended
+            os.sched_setaffinity(process.pid, {core})
+    return Running(job, folder, process, log, core, deaths)
+
+
+def _free_core(side_by_side: int, running: Sequence[Running]) -> int | None:
+    """A core of its own, where all have one each: runs that wander are slower by a fifth."""
+    if not hasattr(os, "sched_getaffinity") or not 1 < side_by_side == cores():
+        return None
+    taken = {each.core for each in running}
+    return min(os.sched_getaffinity(0) - taken, default=None)
 
 
 def _wait_for_leftover(folder: Path) -> None:
