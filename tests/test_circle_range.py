@@ -27,6 +27,7 @@ def plain(count: int) -> sm.Circle:
     return sm.Circle(num_items=count, num_context=2, num_select=3, time_limit=40)
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(seed=seeds)
 def test_a_step_is_that_of_a_world_of_the_episodes_own_number_of_circles(seed: int) -> None:

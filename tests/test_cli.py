@@ -345,6 +345,7 @@ def test_check_of_a_good_world_passes(capsys):
     assert last_line(capsys)["passed"] is True
 
 
+@pytest.mark.slow
 def test_demo_leaves_a_film_of_each_world_and_of_the_trained_policy(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(play, "DEMO_WORLD", tiny.WORLD)
     monkeypatch.setattr(pace, "steps_in", lambda config, world: 400)

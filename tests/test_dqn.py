@@ -350,6 +350,7 @@ def test_the_q_values_of_every_probe_are_reached(name: str) -> None:
         assert furthest(probe_values(name), probe) < NEAR, probe
 
 
+@pytest.mark.slow
 def test_myopic_reaches_the_q_values_without_a_future() -> None:
     """So it is right in no probe: in all of them the future counts."""
     for probe in PROBES:

@@ -247,12 +247,14 @@ def test_the_q_values_of_every_probe_are_reached() -> None:
         assert furthest(probe_values("isq-u"), probe) < NEAR, probe
 
 
+@pytest.mark.slow
 def test_myopic_reaches_the_q_values_without_a_future() -> None:
     for probe in PROBES:
         assert furthest(probe_values("myopic"), probe, gamma=0.0) < NEAR, probe
         assert furthest(probe_values("myopic"), probe) > 0.3, probe
 
 
+@pytest.mark.slow
 def test_the_policy_is_a_moving_average_of_the_parameters() -> None:
     engine, state = on_probes("isq-u")
     played = play(engine)
@@ -324,11 +326,13 @@ def test_a_tiny_world_is_solved(name: str) -> None:
     assert share_of(name) >= 0.99
 
 
+@pytest.mark.slow
 def test_one_set_for_both_phases_solves_it_too() -> None:
     """Means hide which phase it is; messages from each pick do not."""
     assert share_of("isq-u") >= 0.99
 
 
+@pytest.mark.slow
 def test_the_preset_solves_it_with_no_other_change_than_a_shorter_view() -> None:
     settings = FastSettings(discount=0.9)
     engine = Compiled(LEVELS, qlambda("isq-u", 49_152, LEVELS, settings), seed=0)
@@ -485,9 +489,9 @@ SMALL = {
 @pytest.mark.parametrize(
     ("name", "world"),
     [
-        ("isq-p", "predator-prey"),
         ("sorting", "circle"),
         ("idqn", "circle"),
+        pytest.param("isq-p", "predator-prey", marks=pytest.mark.slow),
         pytest.param("rsq", "predator-prey", marks=pytest.mark.slow),
         pytest.param("idqn-own", "predator-prey", marks=pytest.mark.slow),
     ],

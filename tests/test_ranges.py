@@ -23,6 +23,7 @@ LEAGUE = sm.League(num_items=(13, 20))
 reset, seeds = jax.jit(HUNT.reset), st.integers(0, 2**31 - 1)
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(seed=seeds)
 def test_a_hunt_is_that_of_the_predators_which_are_there(seed: int) -> None:

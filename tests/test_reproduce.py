@@ -5,8 +5,6 @@ What it leaves is a page.
 
 import csv
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -37,14 +35,13 @@ def finals(out: Path) -> dict[str, dict[str, str]]:
 
 def test_every_figure_at_its_smallest_and_a_kill_in_the_middle(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    first = started(out)
-    try:
-        while len(finals(out)) < 5:
-            assert first.poll() is None
-            time.sleep(1)
-    finally:
-        os.kill(first.pid, signal.SIGKILL)
-        first.wait()
+    with started(out) as first:
+        try:
+            while len(finals(out)) < 5:
+                assert first.poll() is None
+                time.sleep(1)
+        finally:
+            first.kill()
     before = finals(out)
     second = started(out)
     told, _ = second.communicate()

@@ -121,7 +121,8 @@ def learned(learner: str, name: str) -> tuple[agents.Agent, Any, Any]:
 
 @pytest.mark.parametrize("name", WORLDS)
 @pytest.mark.parametrize(
-    "learner", ["fast", "paper", pytest.param("fast, of means", marks=pytest.mark.slow)]
+    "learner",
+    ["fast", *(pytest.param(each, marks=pytest.mark.slow) for each in ("paper", "fast, of means"))],
 )
 def test_rules_and_passes_are_learned(learner: str, name: str) -> None:
     world = WORLDS[name]

@@ -201,6 +201,7 @@ def test_a_fast_run_that_was_stopped_resumes_to_the_same_end(
     assert tiny.state(again.folder, 256) != tiny.state(out, 256)
 
 
+@pytest.mark.slow
 def test_minutes_become_steps_once_and_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,6 +221,7 @@ def test_minutes_become_steps_once_and_are_kept(
         tiny.train(out, **{**how, "minutes": 0.5}, resume=True)
 
 
+@pytest.mark.slow
 def test_the_speed_is_measured_on_the_run_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pace, "trial_seconds", lambda minutes: 0.0)
     config = TrainConfig(
@@ -236,6 +238,7 @@ def test_the_speed_of_a_longer_training_is_measured_for_longer() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_speed_is_that_of_learning_not_of_warming_up(monkeypatch: pytest.MonkeyPatch) -> None:
     reports: list[ChunkReport] = []
     run = Compiled.run

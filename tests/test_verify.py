@@ -140,6 +140,7 @@ def test_values_that_know_the_order_of_the_picks_are_seen_though_they_move_with_
     assert decomposition.counts_deviation(wrong) == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_lemma_2_holds_and_fails_on_worlds_that_are_not_symmetric():
     verdict = decomposition.check(TINY, nobody)
     assert verdict.holds

@@ -83,6 +83,7 @@ def test_a_training_arrives_where_the_slope_ends():
     assert arrival.path[0][0] > 1e-2
 
 
+@pytest.mark.slow
 def test_theorem_2_holds_and_does_not_for_a_target_that_depends_on_places():
     verdict = universality.check(PLAN, nobody)
     assert verdict.holds
