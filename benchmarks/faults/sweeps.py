@@ -173,12 +173,13 @@ def ends(out: Path) -> dict[str, dict[str, str]]:
 
 
 def rows(out: Path) -> list[list[dict[str, str]]]:
-    """What is kept of the runs, without what a clock or the memory says."""
+    """What is kept of the runs, without what a clock, the memory or an engine's cores say."""
+    measured = ("seconds", "megabytes", "cores")
     kept = []
     for name in ("sweep-finals.csv", "sweep-curves.csv"):
         with (out / name).open() as file:
             every = [
-                {column: row[column] for column in row if column not in ("seconds", "megabytes")}
+                {column: row[column] for column in row if column not in measured}
                 for row in csv.DictReader(file)
             ]
         kept.append(sorted(every, key=lambda row: (row["run"], int(row.get("step", 0)))))
