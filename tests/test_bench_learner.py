@@ -20,6 +20,7 @@ def tiny(monkeypatch):
         monkeypatch.setattr(learner, name, value)
 
 
+@pytest.mark.slow
 def test_the_benchmark_gives_json_of_every_measurement(tiny, monkeypatch):
     monkeypatch.setattr(learner, "updates", lambda *size: lambda: None)
     monkeypatch.setattr(learner, "act_ms", lambda *case: 1.0)
@@ -35,6 +36,7 @@ def test_the_benchmark_gives_json_of_every_measurement(tiny, monkeypatch):
     assert result["training"] == [{"ratio": 4.0}]
 
 
+@pytest.mark.slow
 def test_what_is_measured_learns_from_a_full_replay(tiny):
     _, _, running = learner.filled(5, 2, "isq-u", capacity=100)
     rings = running.learner.replay
@@ -55,7 +57,9 @@ def test_a_replay_of_50_000_steps_at_200_items_takes_less_than_150_megabytes():
 
 
 @pytest.mark.parametrize("num_context", [0, 3])
-@pytest.mark.parametrize("name", ["isq-i", "isq-u", "isq-p", "idqn"])
+@pytest.mark.parametrize(
+    "name", ["isq-i", "isq-u", "idqn", pytest.param("isq-p", marks=pytest.mark.slow)]
+)
 def test_all_phases_of_a_batch_are_what_one_state_and_phase_after_the_other_gives(
     name, num_context
 ):

@@ -46,15 +46,8 @@ def on_devices(count: int, *what: str) -> tuple[Any, str]:
 # One update
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        "the paper's",
-        pytest.param("one set", marks=pytest.mark.slow),
-        pytest.param("many sets", marks=pytest.mark.slow),
-        pytest.param("each pick alone", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["the paper's", "one set", "many sets", "each pick alone"])
 def test_one_update_on_2_and_on_4_devices_is_that_of_one(case: str) -> None:
     for told in on_devices(4, "update", case)[0]:
         assert told["moved"] > 5e-4

@@ -401,11 +401,13 @@ def test_chance_and_greed_earn_far_less_than_the_best_in_the_tiny_world() -> Non
     assert theory.optimality(LEVELS, theory.solve(LEVELS, 0.0).best_action, 0.9) < 0.88
 
 
-@pytest.mark.parametrize("name", ["isq-p", LATER[0]])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["isq-p", "isq-i"])
 def test_a_tiny_world_is_solved(name: str) -> None:
     assert shares_of_the_best(name)[1] >= 0.99
 
 
+@pytest.mark.slow
 def test_one_set_for_both_phases_earns_far_more_than_chance() -> None:
     """Until its split, halfway, progressive sharing is unified sharing; a split changes nothing."""
     assert shares_of_the_best("isq-p")[0] > 0.7

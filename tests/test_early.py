@@ -176,6 +176,7 @@ def test_a_fault_in_an_evaluation_says_that_it_is_one() -> None:
         sm.evaluate(Late, episodes=3, workers=0)
 
 
+@pytest.mark.slow
 def test_an_environment_that_cannot_be_closed_is_a_warning_and_loses_nothing(
     tmp_path: Path,
 ) -> None:

@@ -76,6 +76,7 @@ def all_closed() -> Any:
 # Transitions
 
 
+@pytest.mark.slow
 def test_truncation_and_termination_reach_the_replay_as_what_they_are() -> None:
     place = HostWorld(Source.of(Counter, {"reward": 2.0}), HERE)
     config = TrainConfig("Counter", {}, "isq-p", "paper", SIDE_BY_SIDE, 200, 0)

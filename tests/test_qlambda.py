@@ -321,7 +321,8 @@ def share_of(name: str, marginal: bool = False) -> float:
     return share_of_the_best(engine.learner.agent, (state.average, state.phase_map))
 
 
-@pytest.mark.parametrize("name", ["isq-p", pytest.param("isq-i", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["isq-p", "isq-i"])
 def test_a_tiny_world_is_solved(name: str) -> None:
     assert share_of(name) >= 0.99
 

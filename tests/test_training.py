@@ -722,6 +722,7 @@ class Mine:
         self.reset, self.step, self.observe = circle.reset, circle.step, circle.observe
 
 
+@pytest.mark.slow
 def test_a_world_of_ones_own_needs_no_time_limit_and_is_given_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -253,6 +253,7 @@ def test_lemma_1_and_the_tangent_space_hold_at_shared_points_and_at_no_others():
 # Theorem 2
 
 
+@pytest.mark.slow
 def test_the_proofs_weights_keep_their_bound_and_get_four_times_better_with_twice_the_knots():
     target = targets.sums(np.random.default_rng(5), PHASE)
     errors = {}

@@ -28,6 +28,7 @@ def small_settings() -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 def test_theorem_1_holds_at_every_point_that_a_training_arrives_at():
     verdict = local_optimality.check(PLAN, nobody)
     assert verdict.holds
