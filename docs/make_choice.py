@@ -12,6 +12,7 @@ import numpy as np
 from cells import markdown
 
 from selectmdp.experiments.figures import FIGURES, Figure
+from selectmdp.experiments.generalization import NETWORKS
 from selectmdp.report import results, statistics
 from selectmdp.report.judging import ENOUGH
 from selectmdp.report.results import Results
@@ -185,7 +186,7 @@ def _table(found: Results, figure: Figure) -> Iterator[str]:
 def _other_sizes(found: Results) -> Iterator[str]:
     """What policies earn at an N that they did not learn at."""
     rows = []
-    for network in ("means", "sums"):
+    for network in NETWORKS:
         for trained, played in ((50, 200), (200, 50)):
             scores = found.played(network, trained, played)
             home = found.played(network, played, played)

@@ -129,6 +129,13 @@ def _trained(run: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def steps() -> str:
+    """What a step of each of other people's worlds costs, by `benchmarks.thirdparty_steps`."""
+    rows = _read(BENCHMARKS / "thirdparty-steps.json")["rows"]
+    lines = [(row["world"], f"{row['bare_ms']:.2f}", f"{row['adapted_ms']:.2f}") for row in rows]
+    return markdown(("world", "bare", "adapted"), lines)
+
+
 def _interval(mean: float, width: float) -> str:
     """To the second digit of the interval that is not 0 before others."""
     digits = max(0, 1 - math.floor(math.log10(width))) if width > 0 else 3
@@ -173,12 +180,13 @@ TABLES: dict[str, Callable[[], str]] = {
     "learning": learning,
     "main figures": make_results.main_figures,
     "rules": make_results.rules,
+    "steps": steps,
     "trained": trained,
 }
 PAGES = {
     README: ("main figures", "claims", "learning", "trained", "faults"),
     DOCS / "fast.md": ("ablation",),
-    DOCS / "other-worlds.md": ("trained",),
+    DOCS / "other-worlds.md": ("trained", "steps"),
     DOCS / "results.md": ("claims", "rules", "gaps", "figures"),
 }
 """Which tables each page has."""
