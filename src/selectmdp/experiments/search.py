@@ -24,7 +24,7 @@ import optuna
 from selectmdp import runs
 from selectmdp.experiments import search_space, sweeps
 from selectmdp.experiments import study as studies
-from selectmdp.experiments.jobs import Job, finished, jobs_of
+from selectmdp.experiments.jobs import Job, fingerprint, finished, jobs_of, name_of
 from selectmdp.experiments.reproduce import RUNS, Engine, Show
 from selectmdp.experiments.search_picture import save_search
 from selectmdp.files import write_whole
@@ -119,11 +119,17 @@ def _made(
 
 
 def _planned(told: Mapping[str, Any], trial: optuna.Trial) -> tuple[Job, ...] | str:
-    """The runs of a trial, or why its values do not go together."""
+    """The runs of a trial, or why its values do not go together.
+
+    Their names have fingerprints: what other trials will choose is not known yet.
+    """
     try:
-        return jobs_of(sweeps.configs_from(search_space.with_values(told, trial.params)))
+        jobs = jobs_of(sweeps.configs_from(search_space.with_values(told, trial.params)))
     except SelectError as error:
         return str(error)
+    return tuple(
+        job._replace(name=f"{name_of(job.config)}-{fingerprint(job.config)}") for job in jobs
+    )
 
 
 def _worth(
