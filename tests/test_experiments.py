@@ -565,13 +565,32 @@ def test_a_sweep_is_the_product_of_its_lists(tmp_path: Path) -> None:
     assert len(set(names)) == 16
 
 
-def test_a_run_asked_for_twice_is_one_and_two_whose_names_are_alike_are_numbered() -> None:
+def test_a_run_asked_for_twice_is_one_and_two_whose_names_are_alike_have_fingerprints() -> None:
     told = {"task": "circle", "seed": [0, 0], "options": {"commands": [["stay"], ["up"]]}}
     jobs = jobs_of(sweeps.configs_from(told))
     assert [(job.name, job.config.options["commands"]) for job in jobs] == [
-        ("circle-C1-isq-u-seed0", ("stay",)),
-        ("circle-C1-isq-u-seed0-2", ("up",)),
+        (f"circle-C1-isq-u-seed0-{fingerprint(jobs[0].config)}", ("stay",)),
+        (f"circle-C1-isq-u-seed0-{fingerprint(jobs[1].config)}", ("up",)),
     ]
+
+
+@pytest.mark.parametrize("commands", [[["up"], ["stay"]], [["stay"], ["up"]]])
+def test_a_value_put_before_or_after_one_that_is_done_leaves_it_done(
+    tmp_path: Path, commands: list[list[str]]
+) -> None:
+    def jobs(*commands: list[str]) -> dict[tuple[str, ...], Job]:
+        told = {"task": "circle", "steps": 4096, "options": {"commands": [*commands]}}
+        every = jobs_of(sweeps.configs_from(told))
+        return {job.config.options["commands"]: job for job in every}
+
+    alone, both = jobs(["stay"])[("stay",)], jobs(*commands)
+    kept = Store(tmp_path, "sweep")
+    kept.add(alone, fake_run(tmp_path / "run", alone.config), result_of(alone.config))
+    assert kept.has(both[("stay",)])
+    assert not kept.has(both[("up",)])
+    kept.add(both[("up",)], fake_run(tmp_path / "up", both[("up",)].config), result_of(TINY))
+    assert len(kept.finals()) == 2
+    assert kept.has(jobs(["up"])[("up",)])
 
 
 def test_a_range_of_items_is_swept_as_it_is_typed() -> None:

@@ -6,9 +6,9 @@ One description serves every engine: the processes of this machine, and a cluste
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,17 +40,19 @@ VARIED = ("preset", "steps", "evaluations", "episodes")
 def jobs_of(configs: Sequence[TrainConfig]) -> tuple[Job, ...]:
     """A job for each config, named after what it is and in what it differs from the others.
 
-    The same config twice is one job. Where a name does not tell two apart, it is numbered.
+    The same config twice is one job. Where a name does not tell two apart, their fingerprints do,
+    so that no name depends on the order of the configs.
     """
     varied = [name for name in VARIED if len({getattr(config, name) for config in configs}) > 1]
-    of_name: dict[str, TrainConfig] = {}
+    named: dict[str, Job] = {}
     for config in configs:
         more = [f"{name}={getattr(config, name)}" for name in varied]
-        name = "-".join([name_of(config), *more])
-        names = chain([name], (f"{name}-{number}" for number in count(2)))
-        free = next(name for name in names if of_name.get(name, config) == config)
-        of_name[free] = config
-    return tuple(Job(name, config) for name, config in of_name.items())
+        named[fingerprint(config)] = Job("-".join([name_of(config), *more]), config)
+    often = Counter(job.name for job in named.values())
+    return tuple(
+        job if often[job.name] == 1 else job._replace(name=f"{job.name}-{mark}")
+        for mark, job in named.items()
+    )
 
 
 MOST_NAME = 150

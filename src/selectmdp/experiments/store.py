@@ -60,7 +60,7 @@ class Store:
                 )
         raise SelectError(
             f"{self.finals_path} holds {job.name} by other options or settings, or by other "
-            "defaults of the preset: choose another --out, or delete its row"
+            "defaults of the preset: choose another --out, or delete its row and its run's folder"
         )
 
     def add(self, job: Job, folder: Path, result: Mapping[str, Any]) -> None:
