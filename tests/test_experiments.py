@@ -304,8 +304,9 @@ def test_finished_runs_are_not_run_again_and_half_made_folders_begin_anew(
     assert started == [jobs[1].name, jobs[2].name]
     assert sorted(done) == sorted([jobs[0].name, jobs[1].name])
     assert len(failed) == 1
-    assert "ended with code 2" in failed[0]
-    assert "nonsense" in failed[0]
+    assert "ended with code 2" in failed[0].told
+    assert "nonsense" in failed[0].told
+    assert failed[0].lasting
 
 
 def test_a_folder_with_somebodys_files_in_it_is_left_as_it_is(
@@ -318,6 +319,18 @@ def test_a_folder_with_somebodys_files_in_it_is_left_as_it_is(
     assert process.wait() == 0
     names = sorted(path.name for path in (tmp_path / "x").iterdir())
     assert names == ["checkpoints", "notes.txt"]
+
+
+def test_a_child_whose_disk_or_folder_does_not_serve_ends_otherwise_than_one_with_bad_values(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "notes.txt").write_text("of mine")
+    for values, code in (TINY, 75), (replace(TINY, options={**TINY.options, "grid": 3}), 2):
+        process, log = local.spawn(Job("run", values), tmp_path / "run", one_thread=True)
+        assert process.wait() == code, log.read_text()
+    typed = [sys.executable, "-m", "selectmdp", *arguments(TINY), "--out", str(tmp_path / "run")]
+    assert subprocess.run(typed, check=False, capture_output=True).returncode == 2
 
 
 class Process:
@@ -358,7 +371,8 @@ def test_a_run_whose_process_is_killed_goes_on_up_to_five_times(
     assert said.count("was killed by signal 9: it goes on from its last checkpoint") == 5
     assert len(begun) == 6
     assert done == ([] if says else [job])
-    assert says in "".join(failed)
+    assert says in "".join(each.told for each in failed)
+    assert not any(each.lasting for each in failed)
     assert says in said  # as it happens
 
 
@@ -477,7 +491,8 @@ def test_a_folder_that_somebody_trains_in_for_long_fails_its_own_run_and_no_othe
         failed = local.run_all(jobs, tmp_path, workers=1, done=lambda job, _: done.append(job.name))
     assert done == [jobs[1].name]
     assert len(failed) == 1
-    assert f"process {os.getpid()} is training here" in failed[0]
+    assert f"process {os.getpid()} is training here" in failed[0].told
+    assert not failed[0].lasting
 
 
 def test_a_run_whose_parent_went_before_it_began_does_not_begin(tmp_path: Path) -> None:
@@ -672,7 +687,17 @@ def test_a_sweep_of_more_runs_than_anybody_makes_is_refused_before_any_is_descri
 def test_what_the_command_line_refuses_is_told_without_its_box(tmp_path: Path) -> None:
     (tmp_path / "x.log").write_text("╭─ Oh ─╮\n│ no --way │\n╰──────╯\n")
     said = local.fault(Job("x", TINY), 2, tmp_path / "x.log")
-    assert said.startswith("x ended with code 2: no --way (")
+    assert said.told.startswith("x ended with code 2: no --way (")
+
+
+@pytest.mark.parametrize(
+    ("code", "lasting"), [(2, True), (75, False), (1, False), (130, False), (143, False)]
+)
+def test_only_what_is_refused_for_its_values_would_fail_again(
+    tmp_path: Path, code: int, lasting: bool
+) -> None:
+    (tmp_path / "x.log").write_text("why\n")
+    assert local.fault(Job("x", TINY), code, tmp_path / "x.log").lasting is lasting
 
 
 def test_a_budget_or_preset_for_a_file_that_has_its_own_is_refused(

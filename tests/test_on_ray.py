@@ -137,7 +137,7 @@ def test_a_run_whose_process_is_killed_goes_on_in_the_same_worker(
     begun.extend(["others"] * 10)
     said = on_ray._one(job, str(tmp_path / "other"), True)
     assert said is not None
-    assert "ended with code -9: Killed" in said
+    assert "ended with code -9: Killed" in said.told
     assert len(begun) == 13 + 6
 
 

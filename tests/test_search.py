@@ -1,5 +1,6 @@
 """Searching settings: the space, trials that go on after a kill, the best of them."""
 
+import errno
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 optuna = pytest.importorskip("optuna", reason='pip install "selectmdp[sweep]"')
 
 from selectmdp.config import TrainConfig  # noqa: E402
-from selectmdp.experiments.jobs import NEEDED, Job, finished  # noqa: E402
+from selectmdp.experiments.jobs import NEEDED, Failed, Job, finished  # noqa: E402
 from selectmdp.experiments.search import search  # noqa: E402
 from selectmdp.spec import SelectError  # noqa: E402
 
@@ -49,7 +50,7 @@ class Pretended:
 
     def __call__(
         self, jobs: Sequence[Job], root: Path, *, workers: Any, done: Any, look: Any
-    ) -> list[str]:
+    ) -> list[Failed]:
         for job in jobs:
             if self.die_after is not None and len(self.made) >= self.die_after:
                 raise KeyboardInterrupt
@@ -118,16 +119,18 @@ def test_trials_side_by_side_are_no_more_than_asked_for(tmp_path: Path) -> None:
 
 
 class Falling(Pretended):
-    """An engine whose runs fail at learning rates above 0.001."""
+    """An engine whose runs fail at learning rates above 0.001, for good."""
+
+    lasting = True
 
     def __call__(
         self, jobs: Sequence[Job], root: Path, *, workers: Any, done: Any, look: Any
-    ) -> list[str]:
+    ) -> list[Failed]:
         bad = [job for job in jobs if job.config.full_settings.learning_rate > 1e-3]
         good = [job for job in jobs if job not in bad]
         super().__call__(good, root, workers=workers, done=done, look=look)
         self.made += [job.name for job in bad]
-        return [f"{job.name} ended with code 1: the loss is NaN" for job in bad]
+        return [Failed(job, f"{job.name}: the loss is NaN", self.lasting) for job in bad]
 
 
 def test_a_trial_that_fails_counts_and_is_told_and_not_tried_again(tmp_path: Path) -> None:
@@ -142,6 +145,45 @@ def test_a_trial_that_fails_counts_and_is_told_and_not_tried_again(tmp_path: Pat
     again = Falling()
     assert searched(path, tmp_path / "out", again) == told
     assert again.made == []
+
+
+class Stopping(Falling):
+    """An engine whose runs at learning rates above 0.001 are stopped, or find the disk full."""
+
+    lasting = False
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_trial_whose_runs_were_stopped_is_tried_again_with_the_same_values(
+    tmp_path: Path, workers: int
+) -> None:
+    path, out = tmp_path / "s.toml", tmp_path / "out"
+    path.write_text(FILE.replace("trials = 4", "trials = 6"))
+    stopping, again = Stopping(), Stopping()
+    for engine in (stopping, again):
+        with pytest.raises(SelectError, match=r"is NaN\. The same command tries these again$"):
+            search(path, out=out, workers=workers, engine=engine, show=Quiet())
+    unmade = {each for each in stopping.made if not (out / "runs" / each).exists()}
+    assert unmade <= {each for each in again.made if not (out / "runs" / each).exists()}
+    told = search(path, out=out, workers=workers, engine=Pretended(), show=Quiet())
+    assert (len(told["trials"]), told["failed"]) == (6, [])
+    assert all((out / "runs" / each).exists() for each in unmade)
+
+
+def test_a_journal_that_the_disk_does_not_take_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Any, logs: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    class Filling(Pretended):
+        def __call__(self, *given: Any, **more: Any) -> list[Failed]:
+            monkeypatch.setattr(optuna.storages.journal.JournalFileBackend, "append_logs", full)
+            return super().__call__(*given, **more)
+
+    (tmp_path / "s.toml").write_text(FILE)
+    with pytest.raises(SelectError, match=r"cannot write .*study\.journal: No space left"):
+        searched(tmp_path / "s.toml", tmp_path / "out", Filling())
 
 
 def test_values_that_do_not_go_together_are_a_failed_trial(tmp_path: Path) -> None:

@@ -33,6 +33,22 @@ class Job(NamedTuple):
         return [*arguments(self.config), "--out", str(folder), "--json"]
 
 
+class Failed(NamedTuple):
+    """A run that did not come to its end."""
+
+    job: Job
+    told: str
+    """Why, in a line."""
+    lasting: bool = False
+    """Its values are at fault: tried again, it would fail again."""
+
+
+def again(failed: Sequence[Failed]) -> SelectError:
+    """What to tell of runs that failed."""
+    told = "; ".join(each.told for each in failed)
+    return SelectError(f"{told}. The same command tries these again")
+
+
 VARIED = ("preset", "steps", "evaluations", "episodes")
 """What a name tells of a run only where its runs differ in it."""
 

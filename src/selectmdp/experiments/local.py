@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from selectmdp import console, runs, signals
-from selectmdp.experiments.jobs import Job, finished
+from selectmdp.experiments.jobs import Failed, Job, finished
 from selectmdp.files import told
 from selectmdp.machine import ONE_THREAD, compiled_cache, cores
 from selectmdp.spec import SelectError, check_count
@@ -27,16 +27,19 @@ RETRIES = 5
 """How often a run goes on whose process, or whose worker on Ray, was killed."""
 
 CHILD = """
-import ctypes, os, runpy, signal, sys
+import ctypes, os, signal, sys
 parent = int(sys.argv.pop(1))
 if sys.platform == "linux":  # SIGTERM, which saves, when the parent is gone (PR_SET_PDEATHSIG)
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)
     if os.getppid() != parent:  # it went before that
         sys.exit(128 + signal.SIGTERM)
-sys.argv[0] = "selectmdp"
-runpy.run_module("selectmdp", run_name="__main__")
+from selectmdp.cli import main
+main(place=75)
 """
 """`selectmdp`, as a child that does not outlive its parent; no fork, which threads forbid."""
+REFUSED = 2
+"""How a child ends whose values are at fault; where its place is, by 75, EX_TEMPFAIL of sysexits.h.
+Who was stopped, or broke, could not say what was wrong."""
 
 
 class UnderWay(NamedTuple):
@@ -70,15 +73,15 @@ def run_all(
     workers: int | None,
     done: Done,
     look: Look = lambda running: None,
-) -> list[str]:
+) -> list[Failed]:
     """Run every job in `root`/its name; `done` hears of each that ends well, finished ones at once.
 
-    Gives what went wrong, a line for each run that failed; the others went on.
+    Gives the runs that failed; the others went on.
     """
     side_by_side = cores() if workers is None else check_count("workers", workers)
     if side_by_side < 1:
         raise SelectError(f"workers={workers}: must be at least 1")
-    left, running, failed = list(jobs), list[Running](), list[str]()
+    left, running, failed = list(jobs), list[Running](), list[Failed]()
     ended: list[UnderWay] = []
     with signals.noted() as caught:
         try:
@@ -103,7 +106,7 @@ def run_all(
                         running.append(_begun(*each[:2], side_by_side, running, deaths))
                     elif not caught:
                         failed.append(fault(each.job, each.process.returncode, each.log))
-                        tell(failed[-1])
+                        tell(failed[-1].told)
         finally:
             _end(running)
     if caught:
@@ -163,11 +166,11 @@ BORDER = "╭╮╰╯│─ \t"
 """Around what the command line refuses."""
 
 
-def fault(job: Job, code: int, log: Path) -> str:
-    """What a run that failed said last."""
+def fault(job: Job, code: int, log: Path) -> Failed:
+    """A run that failed, with what it said last."""
     lines = [line.strip(BORDER) for line in log.read_text(errors="replace").splitlines()]
     last = next(filter(None, reversed(lines)), "it said nothing")
-    return f"{job.name} ended with code {code}: {last} ({log})"
+    return Failed(job, f"{job.name} ended with code {code}: {last} ({log})", code == REFUSED)
 
 
 def _begun(

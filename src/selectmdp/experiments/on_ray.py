@@ -16,7 +16,7 @@ from typing import Any
 import ray
 
 from selectmdp import runs, signals
-from selectmdp.experiments.jobs import Job, finished
+from selectmdp.experiments.jobs import Failed, Job, finished
 from selectmdp.experiments.local import (
     LOOK,
     RETRIES,
@@ -43,7 +43,7 @@ def run_all(
     workers: int | None,
     done: Done,
     look: Look = lambda running: None,
-) -> list[str]:
+) -> list[Failed]:
     """Run every job as a Ray task; as `local.run_all`. A cluster that is there keeps its size."""
     cpus, gpus = (_asked(name) for name in REQUESTS)
     started = not ray.is_initialized()
@@ -90,10 +90,10 @@ def _warn(kind: str, asked: float, name: str) -> None:
 
 def _run(
     jobs: Sequence[Job], root: Path, cpus: float, gpus: float, done: Done, look: Look
-) -> list[str]:
+) -> list[Failed]:
     task = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=RETRIES)(_one)
     waiting: dict[Any, Job] = {}
-    failed: list[str] = []
+    failed: list[Failed] = []
     with signals.noted() as caught:
         for job in jobs:
             if finished(job, root / job.name) is not None:
@@ -108,12 +108,12 @@ def _run(
                 try:
                     wrong = ray.get(each)
                 except ray.exceptions.RayError as error:
-                    wrong = f"{job.name}: {error}"
+                    wrong = Failed(job, f"{job.name}: {error}")
                 if wrong is None:
                     done(job, root / job.name)
                 else:
                     failed.append(wrong)
-                    tell(wrong)
+                    tell(wrong.told)
         if caught:
             for each in waiting:
                 ray.cancel(each, force=False)
@@ -122,7 +122,7 @@ def _run(
     return failed
 
 
-def _one(job: Job, place: str, one_thread: bool) -> str | None:
+def _one(job: Job, place: str, one_thread: bool) -> Failed | None:
     """In a worker: train to the end; what went wrong, or None."""
     folder = Path(place)
     if settled(job, folder) is not None:  # its first worker died when all was done

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple, Protocol
 from selectmdp import runs
 from selectmdp.experiments import cost, generalization, local, sweeps
 from selectmdp.experiments.figures import FIGURES, GENERALIZATION, WHAT, Budget, chosen
-from selectmdp.experiments.jobs import Job, finished, jobs_of
+from selectmdp.experiments.jobs import Failed, Job, again, finished, jobs_of
 from selectmdp.experiments.store import Store
-from selectmdp.spec import SelectError
 
 RUNS = "runs"
 """The folder of the runs themselves, beside the CSV files."""
-Engine = Callable[..., list[str]]
+Engine = Callable[..., list[Failed]]
 """Runs jobs, as `local.run_all` does."""
 
 
@@ -113,7 +112,7 @@ def _carried_out(
     jobs = [task.job for task in left]
     failed = engine(jobs, out / RUNS, workers=workers, done=done, look=shown.look)
     if failed:
-        raise SelectError("; ".join(failed) + ". The same command tries these again")
+        raise again(failed)
     return {"out": str(out), "runs": len(tasks), "run_now": len(left)}
 
 
