@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from selectmdp.experiments.jobs import Job, arguments, fingerprint, finished, jo
 from selectmdp.experiments.reproduce import tasks_of
 from selectmdp.experiments.store import Store
 from selectmdp.settings import FastSettings
+from selectmdp.signals import Stopped
 from selectmdp.spec import SelectError, Spec
 
 TINY = TrainConfig(
@@ -431,6 +433,70 @@ def test_runs_keep_to_a_core_each_where_there_are_as_many(
     assert local.run_all(jobs, tmp_path, workers=workers, done=lambda job, folder: None) == []
     assert len(begun) == 4
     assert pinned == kept
+
+
+SAVES = "signal.signal(signal.SIGTERM, lambda *given: sys.exit(143))"
+BAD_ENDS = {
+    "deaf": "signal.signal(signal.SIGTERM, signal.SIG_IGN)",
+    "full disk": "signal.signal(signal.SIGTERM, lambda *given: sys.exit(75))",
+}
+
+
+@pytest.mark.parametrize("end", BAD_ENDS)
+def test_a_stopped_sweep_names_the_runs_that_did_not_save(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple[Any, Path]:
+        does = f"{BAD_ENDS[end] if job.config.seed else SAVES}; print(flush=True); time.sleep(60)"
+        typed = [sys.executable, "-c", f"import signal, sys, time; {does}"]
+        process = subprocess.Popen(typed, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        with process.stdout as out:
+            out.readline()  # it hears now
+        return process, tmp_path / "log"
+
+    monkeypatch.setattr(local, "spawn", spawn)
+    monkeypatch.setattr(local, "PATIENCE", 2.0)
+    jobs = jobs_of([replace(TINY, seed=seed) for seed in (0, 1)])
+    said = f"stopped; {jobs[1].name} were ended before they saved: they go on from their last"
+    with pytest.raises(Stopped, match=re.escape(said)) as stopped:
+        local.run_all(
+            jobs,
+            tmp_path,
+            workers=2,
+            done=lambda job, folder: pytest.fail("none ended"),
+            look=lambda running: os.kill(os.getpid(), signal.SIGINT),
+        )
+    assert stopped.value.signal_number == signal.SIGINT
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_heard_the_signal_of_its_group_hears_another_and_still_saves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    hears = "from selectmdp.signals import noted\nwith noted() as caught:\n print(flush=True)\n"
+    saves = f"{hears} while len(caught) < 2: time.sleep(0.1)\nprint('saved'); sys.exit(143)"
+
+    def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple[Any, Path]:
+        typed = [sys.executable, "-c", f"import sys, time\n{saves}"]
+        process = subprocess.Popen(typed, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        process.stdout.readline()
+        begun.append(process)
+        return process, tmp_path / "log"
+
+    def to_the_group(running: Any) -> None:
+        for each in (begun[0].pid, os.getpid()):
+            os.kill(each, number)
+
+    begun: list[subprocess.Popen[bytes]] = []
+    monkeypatch.setattr(local, "spawn", spawn)
+    (job,) = jobs_of([TINY])
+    with pytest.raises(Stopped, match="stopped; all is saved"):
+        local.run_all([job], tmp_path, workers=1, done=lambda *given: None, look=to_the_group)
+    assert begun[0].stdout is not None
+    with begun[0].stdout as out:
+        assert out.read() == b"saved\n"
 
 
 def test_a_run_that_fails_is_not_tried_again(tmp_path: Path) -> None:

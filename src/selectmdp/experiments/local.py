@@ -5,6 +5,7 @@ where memory ran out. Children end, after saving, when their parent does; Ctrl-C
 """
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -22,13 +23,14 @@ from selectmdp.spec import SelectError, check_count
 LOOK = 0.5
 """Seconds between two looks at the running processes."""
 PATIENCE = 60.0
-"""Seconds that a run left over by a killed parent has to save and end."""
+"""Seconds that a run has to save and end, also one left over by a killed parent."""
 RETRIES = 5
 """How often a run goes on whose process, or whose worker on Ray, was killed."""
 
 CHILD = """
 import ctypes, os, signal, sys
 parent = int(sys.argv.pop(1))
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it for what they put aside
 if sys.platform == "linux":  # SIGTERM, which saves, when the parent is gone (PR_SET_PDEATHSIG)
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)
     if os.getppid() != parent:  # it went before that
@@ -97,21 +99,34 @@ def run_all(
                     done(*ended.pop(0))
                 look([UnderWay(each.job, each.folder) for each in running])
                 time.sleep(LOOK if running else 0.0)
+                if caught:
+                    break
                 for each in [each for each in running if each.process.poll() is not None]:
                     running.remove(each)
                     if finished(each.job, each.folder) is not None:
                         ended.append(UnderWay(each.job, each.folder))
-                    elif not caught and goes_on(each.job, each.process.returncode, each.deaths):
+                    elif goes_on(each.job, each.process.returncode, each.deaths):
                         deaths = each.deaths + 1
                         running.append(_begun(*each[:2], side_by_side, running, deaths))
-                    elif not caught:
+                    else:
                         failed.append(fault(each.job, each.process.returncode, each.log))
                         tell(failed[-1].told)
         finally:
-            _end(running)
+            unsaved = _end(running, signal.SIGINT if signal.SIGTERM in caught else signal.SIGTERM)
     if caught:
-        raise signals.Stopped("stopped; all is saved. The same command goes on", caught[0])
+        raise stopped(unsaved, caught[0])
     return failed
+
+
+def stopped(unsaved: Sequence[str], signal_number: int) -> signals.Stopped:
+    """What to tell of runs that were to save and end; some may not have saved."""
+    saved = "all is saved"
+    if unsaved:
+        saved = (
+            f"{', '.join(unsaved)} were ended before they saved: they go on from their last "
+            "checkpoint. All else is saved"
+        )
+    return signals.Stopped(f"stopped; {saved}. The same command goes on", signal_number)
 
 
 def settled(job: Job, folder: Path) -> Mapping[str, Any] | None:
@@ -204,14 +219,19 @@ def _wait_for_leftover(folder: Path) -> None:
         time.sleep(LOOK)
 
 
-def _end(running: Sequence[Running]) -> None:
-    """Each saves and ends; one that hears nothing is killed."""
+def _end(running: Sequence[Running], how: signal.Signals) -> list[str]:
+    """Each saves and ends; one that hears nothing is killed. The names of those that did not save.
+
+    `how` is not what this process heard: a run that heard it too would not hold a second back.
+    """
     for each in running:
         if each.process.poll() is None:
-            each.process.terminate()
+            each.process.send_signal(how)
     for each in running:
         try:
             each.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             each.process.kill()
             each.process.wait()
+    ends = {each.job.name: each.process.returncode for each in running}
+    return [name for name, code in ends.items() if code and not signals.asked_to_end(code)]

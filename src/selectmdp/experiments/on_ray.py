@@ -19,6 +19,7 @@ from selectmdp import runs, signals
 from selectmdp.experiments.jobs import Failed, Job, finished
 from selectmdp.experiments.local import (
     LOOK,
+    PATIENCE,
     RETRIES,
     Done,
     Look,
@@ -27,6 +28,7 @@ from selectmdp.experiments.local import (
     goes_on,
     settled,
     spawn,
+    stopped,
     tell,
 )
 from selectmdp.machine import cores
@@ -117,8 +119,7 @@ def _run(
         if caught:
             for each in waiting:
                 ray.cancel(each, force=False)
-            _wait_for(waiting)
-            raise signals.Stopped("stopped; all is saved. The same command goes on", caught[0])
+            raise stopped(_unsaved(waiting), caught[0])
     return failed
 
 
@@ -150,12 +151,14 @@ def _under_way(waiting: dict[Any, Job], root: Path) -> list[UnderWay]:
     return [each for each in every if (each.folder / runs.HOLDER).exists()]
 
 
-def _wait_for(waiting: dict[Any, Job]) -> None:
-    until = time.monotonic() + 60
+def _unsaved(waiting: dict[Any, Job]) -> list[str]:
+    """The names of the runs that did not end in time."""
+    until = time.monotonic() + PATIENCE
     while waiting and time.monotonic() < until:
         ready, _ = ray.wait(list(waiting), timeout=1)
         for each in ready:
             waiting.pop(each)
+    return [job.name for job in waiting.values()]
 
 
 def _asked(name: str) -> float:
