@@ -357,7 +357,7 @@ def test_a_run_whose_process_is_killed_goes_on_up_to_five_times(
 ) -> None:
     begun: list[str] = []
 
-    def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple[Process, Path]:
+    def spawn(job: Job, folder: Path, **how: Any) -> tuple[Process, Path]:
         begun.append(job.name)
         (tmp_path / "log").write_text("Killed\n")
         if len(begun) > deaths:
@@ -383,7 +383,7 @@ def test_the_next_run_begins_before_what_takes_time_after_an_ended_one(
 ) -> None:
     told: list[str] = []
 
-    def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple[Process, Path]:
+    def spawn(job: Job, folder: Path, **how: Any) -> tuple[Process, Path]:
         told.append(f"begins {job.config.seed}")
         fake_run(folder, job.config)
         return Process(0), tmp_path / "log"
@@ -400,39 +400,70 @@ def test_the_next_run_begins_before_what_takes_time_after_an_ended_one(
 
 
 @pytest.mark.parametrize(
-    ("workers", "kept"), [(3, [{4}, {5}, {7}, {4}]), (2, []), (4, [])], ids=["each", "few", "many"]
+    ("workers", "runs_to_make", "kept"),
+    [
+        (3, 4, [True] * 4),
+        (3, 3, [True] * 3),
+        (3, 2, [False] * 2),
+        (3, 1, [False]),
+        (2, 4, [False] * 4),
+        (4, 4, [False] * 4),
+    ],
 )
 def test_runs_keep_to_a_core_each_where_there_are_as_many(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int, kept: list[set[int]]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    workers: int,
+    runs_to_make: int,
+    kept: list[bool],
 ) -> None:
-    pinned: list[set[int]] = []
-    begun: list[Job] = []
+    pinned: list[bool] = []
 
     class Slow(Process):
         """One that ends once the first one's place is taken."""
 
         def poll(self) -> int | None:
-            return 0 if self is first or len(begun) >= min(workers + 1, 4) else None
-
-        pid = 1
+            return 0 if self is first or len(pinned) >= min(workers + 1, runs_to_make) else None
 
     first = Slow(0)
 
-    def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple[Process, Path]:
-        begun.append(job)
+    def spawn(job: Job, folder: Path, *, own_core: bool, **how: Any) -> tuple[Process, Path]:
+        pinned.append(own_core)
         fake_run(folder, job.config)
-        return first if len(begun) == 1 else Slow(0), tmp_path / "log"
+        return first if len(pinned) == 1 else Slow(0), tmp_path / "log"
 
     monkeypatch.setattr(local, "spawn", spawn)
     monkeypatch.setattr(local, "LOOK", 0.0)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {7, 4, 5}, raising=False)
-    monkeypatch.setattr(
-        os, "sched_setaffinity", lambda pid, mask: pinned.append(mask), raising=False
-    )
-    jobs = jobs_of([replace(TINY, seed=seed) for seed in range(4)])
+    monkeypatch.setattr(local, "cores", lambda: 3)
+    jobs = jobs_of([replace(TINY, seed=seed) for seed in range(runs_to_make)])
     assert local.run_all(jobs, tmp_path, workers=workers, done=lambda job, folder: None) == []
-    assert len(begun) == 4
     assert pinned == kept
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="cores are not chosen here")
+def test_a_process_keeps_to_a_core_that_no_other_keeps_to_and_lets_it_go_when_killed() -> None:
+    every, name = os.sched_getaffinity(0), f"selectmdp-test-{os.getpid()}-"
+    code = f"import os; from selectmdp.machine import keep_to_a_core; keep_to_a_core({name!r})"
+    code += "; print(*os.sched_getaffinity(0), flush=True); input()"
+    begun: list[subprocess.Popen[str]] = []
+
+    def cores_of_another() -> set[int]:
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        begun.append(subprocess.Popen([sys.executable, "-c", code], text=True, **pipes))
+        assert begun[-1].stdout is not None
+        return {int(core) for core in begun[-1].stdout.readline().split()}
+
+    try:
+        kept = [cores_of_another() for _ in every]
+        assert sorted(kept) == [{core} for core in sorted(every)]
+        assert cores_of_another() == every  # none is left
+        begun[0].kill()
+        begun[0].wait()
+        assert cores_of_another() == kept[0]
+    finally:
+        for each in begun:
+            each.kill()
+            each.communicate()
 
 
 SAVES = "signal.signal(signal.SIGTERM, lambda *given: sys.exit(143))"
@@ -446,7 +477,7 @@ BAD_ENDS = {
 def test_a_stopped_sweep_names_the_runs_that_did_not_save(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
-    def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple[Any, Path]:
+    def spawn(job: Job, folder: Path, **how: Any) -> tuple[Any, Path]:
         does = f"{BAD_ENDS[end] if job.config.seed else SAVES}; print(flush=True); time.sleep(60)"
         typed = [sys.executable, "-c", f"import signal, sys, time; {does}"]
         process = subprocess.Popen(typed, stdout=subprocess.PIPE)
@@ -477,7 +508,7 @@ def test_a_run_that_heard_the_signal_of_its_group_hears_another_and_still_saves(
     hears = "from selectmdp.signals import noted\nwith noted() as caught:\n print(flush=True)\n"
     saves = f"{hears} while len(caught) < 2: time.sleep(0.1)\nprint('saved'); sys.exit(143)"
 
-    def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple[Any, Path]:
+    def spawn(job: Job, folder: Path, **how: Any) -> tuple[Any, Path]:
         typed = [sys.executable, "-c", f"import sys, time\n{saves}"]
         process = subprocess.Popen(typed, stdout=subprocess.PIPE)
         assert process.stdout is not None
@@ -562,9 +593,11 @@ def test_a_folder_that_somebody_trains_in_for_long_fails_its_own_run_and_no_othe
 
 
 def test_a_run_whose_parent_went_before_it_began_does_not_begin(tmp_path: Path) -> None:
-    gone = subprocess.run([sys.executable, "-c", local.CHILD, "1234567", "--help"], check=False)
+    gone = subprocess.run(
+        [sys.executable, "-c", local.CHILD, "1234567", "0", "--help"], check=False
+    )
     assert gone.returncode == 128 + signal.SIGTERM
-    here = [sys.executable, "-c", local.CHILD, str(os.getpid()), "--help"]
+    here = [sys.executable, "-c", local.CHILD, str(os.getpid()), "0", "--help"]
     assert b"usage: selectmdp" in subprocess.run(here, check=True, capture_output=True).stdout
 
 

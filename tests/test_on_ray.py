@@ -156,7 +156,7 @@ def test_a_run_whose_process_is_killed_goes_on_in_the_same_worker(
     (tmp_path / "log").write_text("Killed\n")
     begun: list[str] = []
 
-    def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple[Process, Path]:
+    def spawn(job: Job, folder: Path, **how: Any) -> tuple[Process, Path]:
         begun.append(job.name)
         if len(begun) == 3:
             fake_run(folder, TINY)

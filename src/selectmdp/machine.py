@@ -2,8 +2,10 @@
 
 import math
 import os
+import socket
 import stat
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -12,6 +14,21 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):  # Linux
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def keep_to_a_core(names: str = "selectmdp-core-") -> None:
+    """Keep this process to a core that none has so; to no one core where there is none left.
+
+    Each core has a name among Linux's own, which a process has until its end, however that comes.
+    """
+    if sys.platform != "linux":
+        return
+    for core in sorted(os.sched_getaffinity(0)):
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as taken:
+            taken.bind(f"\0{names}{core}")
+            taken.detach()  # open from here on
+            os.sched_setaffinity(0, {core})
+            return
 
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"

@@ -29,13 +29,16 @@ RETRIES = 5
 
 CHILD = """
 import ctypes, os, signal, sys
-parent = int(sys.argv.pop(1))
+parent, own_core = int(sys.argv.pop(1)), sys.argv.pop(1) == "1"
 signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it for what they put aside
 if sys.platform == "linux":  # SIGTERM, which saves, when the parent is gone (PR_SET_PDEATHSIG)
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)
     if os.getppid() != parent:  # it went before that
         sys.exit(128 + signal.SIGTERM)
 from selectmdp.cli import main
+from selectmdp.machine import keep_to_a_core
+if own_core:
+    keep_to_a_core()
 main(place=75)
 """
 """`selectmdp`, as a child that does not outlive its parent; no fork, which threads forbid."""
@@ -58,8 +61,6 @@ class Running(NamedTuple):
     folder: Path
     process: "subprocess.Popen[bytes]"
     log: Path
-    core: int | None
-    """The one that it keeps to; None: it may use any."""
     deaths: int
     """Processes of it that were killed before this one."""
 
@@ -94,7 +95,7 @@ def run_all(
                     if settled(job, folder) is not None:
                         done(job, folder)
                     else:
-                        running.append(_begun(job, folder, side_by_side, running))
+                        running.append(_begun(job, folder, side_by_side, len(left) + len(running)))
                 while ended:  # after others have begun: no core waits while `done` takes its time
                     done(*ended.pop(0))
                 look([UnderWay(each.job, each.folder) for each in running])
@@ -106,8 +107,8 @@ def run_all(
                     if finished(each.job, each.folder) is not None:
                         ended.append(UnderWay(each.job, each.folder))
                     elif goes_on(each.job, each.process.returncode, each.deaths):
-                        deaths = each.deaths + 1
-                        running.append(_begun(*each[:2], side_by_side, running, deaths))
+                        others, deaths = len(left) + len(running), each.deaths + 1
+                        running.append(_begun(*each[:2], side_by_side, others, deaths))
                     else:
                         failed.append(fault(each.job, each.process.returncode, each.log))
                         tell(failed[-1].told)
@@ -151,7 +152,9 @@ def tell(text: str) -> None:
     console.aside.print(text, soft_wrap=True)
 
 
-def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple["subprocess.Popen[bytes]", Path]:
+def spawn(
+    job: Job, folder: Path, *, one_thread: bool, own_core: bool = False
+) -> tuple["subprocess.Popen[bytes]", Path]:
     """The process that makes a run, or goes on with it, and the file of what it says."""
     log = folder.parent / f"{job.name}.log"
     runs.make_folder(log.parent)
@@ -169,7 +172,10 @@ def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple["subprocess.Pope
         said = log.open("xb")
     with said:
         process = subprocess.Popen(
-            [sys.executable, "-c", CHILD, str(os.getpid()), *job.command(folder)],
+            [
+                *(sys.executable, "-c", CHILD, str(os.getpid()), str(int(own_core))),
+                *job.command(folder),
+            ],
             stdout=subprocess.DEVNULL,
             stderr=said,
             env=environment,
@@ -188,23 +194,12 @@ def fault(job: Job, code: int, log: Path) -> Failed:
     return Failed(job, f"{job.name} ended with code {code}: {last} ({log})", code == REFUSED)
 
 
-def _begun(
-    job: Job, folder: Path, side_by_side: int, running: Sequence[Running], deaths: int = 0
-) -> Running:
-    process, log = spawn(job, folder, one_thread=side_by_side > 1)
-    core = _free_core(side_by_side, running)
-    if core is not None:
-        with suppress(OSError):  # it may have ended
-            os.sched_setaffinity(process.pid, {core})
-    return Running(job, folder, process, log, core, deaths)
-
-
-def _free_core(side_by_side: int, running: Sequence[Running]) -> int | None:
-    """A core of its own, where all have one each: runs that wander are slower by a fifth."""
-    if not hasattr(os, "sched_getaffinity") or not 1 < side_by_side == cores():
-        return None
-    taken = {each.core for each in running}
-    return min(os.sched_getaffinity(0) - taken, default=None)
+def _begun(job: Job, folder: Path, side_by_side: int, others: int, deaths: int = 0) -> Running:
+    # Where there is a run for each core it has one of its own: those that wander are slower by a
+    # fifth. The last few, and one alone, are left to the system.
+    own_core = 1 < side_by_side == cores() <= others + 1
+    process, log = spawn(job, folder, one_thread=side_by_side > 1, own_core=own_core)
+    return Running(job, folder, process, log, deaths)
 
 
 def _wait_for_leftover(folder: Path) -> None:
