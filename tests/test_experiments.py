@@ -593,9 +593,8 @@ def test_a_folder_that_somebody_trains_in_for_long_fails_its_own_run_and_no_othe
 
 
 def test_a_run_whose_parent_went_before_it_began_does_not_begin(tmp_path: Path) -> None:
-    gone = subprocess.run(
-        [sys.executable, "-c", local.CHILD, "1234567", "0", "--help"], check=False
-    )
+    typed = [sys.executable, "-c", local.CHILD, "1234567", "0", "--help"]
+    gone = subprocess.run(typed, check=False)
     assert gone.returncode == 128 + signal.SIGTERM
     here = [sys.executable, "-c", local.CHILD, str(os.getpid()), "0", "--help"]
     assert b"usage: selectmdp" in subprocess.run(here, check=True, capture_output=True).stdout
@@ -631,6 +630,65 @@ def test_plays_count_when_all_of_them_are_kept(tmp_path: Path) -> None:
     for other in (replace(config, steps=81920), replace(config, settings={"epochs": 7})):
         with pytest.raises(SelectError, match=r"holds .* 8192 steps by preset fast.*another --out"):
             generalization.is_played(tmp_path, Job(job.name, other), "smoke")
+
+
+@pytest.mark.parametrize(
+    ("code", "number"),
+    [
+        (130, signal.SIGINT),
+        (143, signal.SIGTERM),
+        (-signal.SIGINT, signal.SIGINT),
+        (-signal.SIGTERM, signal.SIGTERM),
+        (2, None),
+        (-signal.SIGKILL, None),
+    ],
+)
+def test_a_play_that_is_stopped_stops_the_sweep_and_one_that_fails_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, number: int | None
+) -> None:
+    def evaluate(typed: list[str], **how: Any) -> Any:
+        return subprocess.CompletedProcess(typed, code, b"", b"selectmdp: oh\n")
+
+    monkeypatch.setattr(subprocess, "run", evaluate)
+    (job,) = jobs_of([TINY])
+    if number is None:
+        with pytest.raises(SelectError, match=r"selectmdp evaluate .*: selectmdp: oh"):
+            generalization.play(tmp_path, job, tmp_path / "run", "smoke")
+        return
+    with pytest.raises(Stopped) as stopped:
+        generalization.play(tmp_path, job, tmp_path / "run", "smoke")
+    assert stopped.value.signal_number == number
+
+
+def test_what_is_done_with_a_run_may_be_stopped_and_the_others_save(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = jobs_of([replace(TINY, seed=seed) for seed in (0, 1)])
+    fake_run(tmp_path / jobs[1].name, jobs[1].config)
+    begun: list[Process] = []
+
+    class Hears(Process):
+        def send_signal(self, number: int) -> None:
+            self.returncode = 128 + signal.SIGTERM
+
+        def poll(self) -> Any:
+            return self.returncode or None
+
+        def wait(self, patience: float) -> int:
+            return self.returncode
+
+    def spawn(job: Job, folder: Path, **how: Any) -> tuple[Process, Path]:
+        begun.append(Hears(0))
+        return begun[-1], tmp_path / "log"
+
+    def done(job: Job, folder: Path) -> None:
+        raise Stopped("stopped while it was played elsewhere", signal.SIGINT)
+
+    monkeypatch.setattr(local, "spawn", spawn)
+    with pytest.raises(Stopped, match="stopped; all is saved") as stopped:
+        local.run_all(jobs, tmp_path, workers=2, done=done)
+    assert stopped.value.signal_number == signal.SIGINT
+    assert [each.returncode for each in begun] == [128 + signal.SIGTERM]
 
 
 def test_cost_is_measured_over_items_and_over_picks_each_size_once(

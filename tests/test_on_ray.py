@@ -149,6 +149,24 @@ def test_runs_that_do_not_end_in_time_are_named(
     assert cancelled == [*jobs]
 
 
+def test_what_is_done_with_a_run_may_be_stopped_and_the_others_are_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs, cancelled = jobs_of(SEEDS), list[str]()
+    fake_run(tmp_path / jobs[1].name, jobs[1].config)
+
+    def done(job: Job, folder: Path) -> None:
+        raise Stopped("stopped while it was played elsewhere", signal.SIGTERM)
+
+    task = SimpleNamespace(remote=lambda *given: "task 0")
+    monkeypatch.setattr(ray, "remote", lambda **how: lambda function: task)
+    monkeypatch.setattr(ray, "cancel", lambda each, force: cancelled.append(each))
+    monkeypatch.setattr(ray, "wait", lambda waiting, timeout: (waiting, []))
+    with pytest.raises(Stopped, match="stopped; all is saved"):
+        on_ray._run(jobs, tmp_path, 1, 0, done, lambda running: None)
+    assert cancelled == ["task 0"]
+
+
 def test_a_run_whose_process_is_killed_goes_on_in_the_same_worker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

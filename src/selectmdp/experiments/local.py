@@ -112,6 +112,8 @@ def run_all(
                     else:
                         failed.append(fault(each.job, each.process.returncode, each.log))
                         tell(failed[-1].told)
+        except signals.Stopped as error:  # so was what `done` does
+            caught.append(error.signal_number)
         finally:
             unsaved = _end(running, signal.SIGINT if signal.SIGTERM in caught else signal.SIGTERM)
     if caught:

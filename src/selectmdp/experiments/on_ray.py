@@ -97,30 +97,39 @@ def _run(
     waiting: dict[Any, Job] = {}
     failed: list[Failed] = []
     with signals.noted() as caught:
-        for job in jobs:
-            if finished(job, root / job.name) is not None:
-                done(job, root / job.name)
-            else:
-                waiting[task.remote(job, str(root / job.name), cpus <= 1)] = job
-        while waiting and not caught:
-            look(_under_way(waiting, root))
-            ready, _ = ray.wait(list(waiting), timeout=LOOK)
-            for each in ready:
-                job = waiting.pop(each)
-                try:
-                    wrong = ray.get(each)
-                except ray.exceptions.RayError as error:
-                    wrong = Failed(job, f"{job.name}: {error}")
-                if wrong is None:
+        try:
+            for job in jobs:
+                if finished(job, root / job.name) is not None:
                     done(job, root / job.name)
                 else:
-                    failed.append(wrong)
-                    tell(wrong.told)
+                    waiting[task.remote(job, str(root / job.name), cpus <= 1)] = job
+            while waiting and not caught:
+                look(_under_way(waiting, root))
+                ready, _ = ray.wait(list(waiting), timeout=LOOK)
+                for each in ready:
+                    job = waiting.pop(each)
+                    wrong = _end_of(job, each)
+                    if wrong is None:
+                        done(job, root / job.name)
+                    else:
+                        failed.append(wrong)
+                        tell(wrong.told)
+        except signals.Stopped as error:  # so was what `done` does
+            caught.append(error.signal_number)
         if caught:
             for each in waiting:
                 ray.cancel(each, force=False)
             raise stopped(_unsaved(waiting), caught[0])
     return failed
+
+
+def _end_of(job: Job, task: Any) -> Failed | None:
+    """What a task gave; a worker that died for good could give nothing."""
+    try:
+        given: Failed | None = ray.get(task)
+    except ray.exceptions.RayError as error:
+        return Failed(job, f"{job.name}: {error}")
+    return given
 
 
 def _one(job: Job, place: str, one_thread: bool) -> Failed | None:
