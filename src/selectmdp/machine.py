@@ -5,8 +5,11 @@ import os
 import socket
 import stat
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from selectmdp.spec import SelectError, Spec
 
 
 def cores() -> int:
@@ -60,6 +63,28 @@ def compiled_cache() -> Path | None:
 
 
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+@contextmanager
+def enough_memory(spec: Spec | None = None) -> Iterator[None]:
+    """A lack of memory becomes a message, with the sizes of the world where they are known."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:  # JAX's own is a RuntimeError
+        said = str(error)
+        told = isinstance(error, MemoryError) or any(words in said for words in NO_MEMORY)
+        if not told:
+            raise
+        sizes = "this"
+        if spec is not None:
+            sizes = f"N={spec.num_items}, U={spec.num_context}, K={spec.num_select}"
+        raise SelectError(
+            f"there is not the memory for {sizes} ({(said or 'MemoryError').splitlines()[0]}): "
+            "choose fewer items or picks, episodes or environments, or a smaller batch"
+        ) from error
+
+
+NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")
 
 
 def peak_megabytes() -> float:

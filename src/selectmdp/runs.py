@@ -20,7 +20,7 @@ import jax
 from selectmdp import agent, checkpoint, worlds
 from selectmdp.agent import Agent
 from selectmdp.checkpoint import CheckpointError, Keeper
-from selectmdp.config import TrainConfig, differences, versions
+from selectmdp.config import TrainConfig, check_sizes, differences, versions
 from selectmdp.envs.base import is_numpy, offers
 from selectmdp.evaluation import check_world
 from selectmdp.factories import is_factory
@@ -132,7 +132,9 @@ def config_of(folder: Path, content: Any = None) -> tuple[TrainConfig, Spec]:
     """The config of the run in a folder, and the sizes of its world; of `content` if it is read."""
     told = content_of(folder) if content is None else content
     try:
-        return TrainConfig.from_json(told["config"]), Spec(**told["spec"])
+        config, spec = TrainConfig.from_json(told["config"]), Spec(**told["spec"])
+        check_sizes(config, spec)
+        return config, spec
     except (ValueError, KeyError, TypeError) as error:
         raise _unread(folder, error) from None
 
@@ -189,6 +191,7 @@ def meta_of(folder: Path) -> tuple[TrainConfig, dict[str, Any]]:
     meta = checkpoint.manifest(folder)
     try:
         config, spec = TrainConfig.from_json(meta["config"]), Spec(**meta["spec"])
+        check_sizes(config, spec)
         sets = [check_count("phase_map", each) for each in meta["phase_map"]]
         if len(sets) != spec.num_select or max(sets) >= spec.num_select:
             raise SelectError("phase_map and num_select do not fit")

@@ -14,6 +14,7 @@ from selectmdp.cli.measure import bench
 from selectmdp.cli.play import check, demo, evaluate
 from selectmdp.cli.show import report, watch
 from selectmdp.cli.verify import verify
+from selectmdp.machine import enough_memory
 from selectmdp.signals import Stopped
 from selectmdp.spec import PlaceFault, SelectError
 
@@ -46,12 +47,13 @@ def main(arguments: list[str] | None = None, *, place: int = 2) -> None:
             # ± on a terminal that has none is no reason to die
             stream.reconfigure(errors="replace")
     try:
-        tyro.extras.subcommand_cli_from_dict(
-            COMMANDS,
-            prog="selectmdp",
-            description="Choose K of N things and tell each what to do, again and again.",
-            args=sys.argv[1:] if arguments is None else arguments,
-        )
+        with enough_memory():
+            tyro.extras.subcommand_cli_from_dict(
+                COMMANDS,
+                prog="selectmdp",
+                description="Choose K of N things and tell each what to do, again and again.",
+                args=sys.argv[1:] if arguments is None else arguments,
+            )
     except SelectError as error:
         raise _ended(str(error), place if isinstance(error, PlaceFault) else 2) from None
     except Stopped as stopped:
