@@ -4,9 +4,12 @@ import json
 import math
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +21,16 @@ from selectmdp.cli.options import TaskOptions
 from selectmdp.config import TrainConfig
 from selectmdp.experiments import cost, generalization, local, store, sweeps
 from selectmdp.experiments.figures import FIGURES, GENERALIZATION, chosen
-from selectmdp.experiments.jobs import Job, arguments, fingerprint, finished, jobs_of, name_of
-from selectmdp.experiments.reproduce import tasks_of
+from selectmdp.experiments.jobs import (
+    Failed,
+    Job,
+    arguments,
+    fingerprint,
+    finished,
+    jobs_of,
+    name_of,
+)
+from selectmdp.experiments.reproduce import sweep, tasks_of
 from selectmdp.experiments.store import Store
 from selectmdp.settings import FastSettings
 from selectmdp.signals import Stopped
@@ -281,6 +292,84 @@ def test_a_cut_curve_is_made_again_as_its_advice_says(tmp_path: Path) -> None:
     kept.finals_path.write_text(kept.finals_path.read_text()[:-3])
     with pytest.raises(SelectError, match="delete that line, and the same command makes it again"):
         kept.finals()
+
+
+class Quiet:
+    """Shows nothing."""
+
+    def total(self, count: int, done: int) -> None: ...
+
+    def look(self, running: Any) -> None: ...
+
+    def ended(self, job: Job, result: Any) -> None: ...
+
+    def measuring(self, done: int, total: int) -> None: ...
+
+
+def make_fakes(jobs: Sequence[Job], root: Path, *, done: Any, **how: Any) -> list[Failed]:
+    """An engine that makes what is missing, without training."""
+    for job in jobs:
+        if finished(job, root / job.name) is None:
+            fake_run(root / job.name, job.config)
+        done(job, root / job.name)
+    return []
+
+
+def gone(path: Path) -> None:
+    path.unlink()
+
+
+def cut_short(path: Path) -> None:
+    path.write_text(path.read_text()[:-3])
+
+
+def without_its_end(path: Path) -> None:
+    path.write_text(path.read_text().rpartition("4096,")[0])
+
+
+def damaged(path: Path) -> None:
+    path.write_text(path.read_text().replace("\n0,1.5,,1", "\nx"))
+
+
+@pytest.mark.parametrize("harm", [gone, cut_short, without_its_end, damaged])
+def test_a_run_without_its_curve_fails_alone_and_its_folder_deleted_it_is_made_again(
+    tmp_path: Path, harm: Any
+) -> None:
+    path, out = tmp_path / "s.toml", tmp_path / "out"
+    path.write_text('task = "circle"\nsteps = 4096\nseed = [0, 1, 2]\n')
+    jobs = jobs_of(sweeps.configs_of(path))
+    bad = out / "runs" / jobs[1].name
+    harm(fake_run(bad, jobs[1].config) / "metrics.csv")
+
+    def swept() -> dict[str, Any]:
+        more: dict[str, Any] = {"budget": "smoke", "preset": "fast", "workers": 1}
+        show = nullcontext(Quiet())
+        return sweep(str(path), out=out, show=show, engine=make_fakes, **more)
+
+    said = rf"^{jobs[1].name}: .*delete this run's folder {bad}, .* The same command tries these"
+    for _ in range(2):
+        with pytest.raises(SelectError, match=said):
+            swept()
+        kept = {row["run"] for row in Store(out, "sweep").finals()}
+        assert kept == {jobs[0].name, jobs[2].name}
+    shutil.rmtree(bad)
+    assert swept()["run_now"] == 1
+    assert len(Store(out, "sweep").finals()) == 3
+
+
+def test_a_run_whose_config_is_damaged_fails_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = jobs_of([replace(TINY, seed=seed) for seed in (0, 1)])
+    for job in jobs:
+        fake_run(tmp_path / job.name, job.config)
+    (tmp_path / jobs[0].name / runs.CONFIG).write_text("{")
+    done: list[str] = []
+    failed = local.run_all(jobs, tmp_path, workers=1, done=lambda job, _: done.append(job.name))
+    assert done == [jobs[1].name]
+    assert [each.job for each in failed] == [jobs[0]]
+    assert "config.json cannot be read" in failed[0].told
+    assert not failed[0].lasting
 
 
 def test_finished_runs_are_not_run_again_and_half_made_folders_begin_anew(

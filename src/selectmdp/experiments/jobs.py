@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from selectmdp import runs
 from selectmdp.config import TrainConfig, differences
 from selectmdp.files import read_json
-from selectmdp.spec import SelectError
+from selectmdp.spec import PlaceFault, SelectError
 from selectmdp.tasks import told_items
 
 
@@ -116,7 +116,10 @@ def finished(job: Job, folder: Path) -> Mapping[str, Any] | None:
     """The result of a run that came to its end; a folder with another run in it is refused."""
     if not runs.is_run(folder):
         return None
-    kept, _ = runs.config_of(folder)
+    try:
+        kept, _ = runs.config_of(folder)
+    except PlaceFault:
+        return None  # the process that goes on with it says what is wrong
     told = differences(asdict(kept), asdict(job.config))
     if told:
         raise SelectError(f"{folder} holds another run: {'; '.join(told)}. Choose another --out")
