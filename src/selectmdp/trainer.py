@@ -23,7 +23,7 @@ from selectmdp.display import TrainingDisplay
 from selectmdp.engines import ChunkReport, Running
 from selectmdp.evaluation import Evaluation
 from selectmdp.factories import is_factory
-from selectmdp.machine import peak_megabytes
+from selectmdp.machine import enough_memory, peak_megabytes
 from selectmdp.policy import Policy
 from selectmdp.results import TrainResult
 from selectmdp.runlog import RunLog
@@ -71,6 +71,7 @@ class Trainer:
         if self.engine.devices > 1:
             title += f", on {self.engine.devices} devices"
         with ExitStack() as stack:
+            stack.enter_context(enough_memory(self.world.env.spec))
             stack.enter_context(self._blaming())
             stack.enter_context(self.world.opened())
             self.caught = stack.enter_context(signals.noted())

@@ -15,6 +15,7 @@ from selectmdp.engines import Compiled, Engine
 from selectmdp.envs.base import check_offers, is_jax, offers
 from selectmdp.evaluation import Evaluation, Evaluator, ParametricActor, Progress
 from selectmdp.learners.base import Learner
+from selectmdp.machine import enough_memory
 from selectmdp.references import REFERENCES, reference
 from selectmdp.settings import Hosting
 from selectmdp.sharded import Sharded
@@ -188,7 +189,7 @@ def evaluate(
 
 def evaluated(world: World, policy: Any, **how: Any) -> Evaluation:
     """A policy, as `evaluate` has it, on a world; `how` is as `Judge` has it."""
-    with world.opened():
+    with enough_memory(world.env.spec), world.opened():
         return _judge(world, policy)(**{"steps": episode_steps(world), **how})
 
 
