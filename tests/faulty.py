@@ -57,6 +57,12 @@ class Hangs(Sound):
         time.sleep(3600)
 
 
+class TellsAndHangs(Sound):
+    def step(self, action: Any) -> Any:
+        print("hanging", flush=True)
+        time.sleep(3600)
+
+
 class Nan(Sound):
     def broken(self, action: Any) -> Any:
         self.level[1] = np.nan
