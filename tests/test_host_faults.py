@@ -94,6 +94,34 @@ def test_a_world_that_cannot_be_made_says_so() -> None:
         Workers("no_such_module:make", {}, SPEC, 3, 2, 60.0)
 
 
+@pytest.mark.parametrize(
+    ("seats", "said"),
+    [
+        (10, r"^environment 2, being made, .*seat.* \(5 copies .*: num_envs; --set num_envs=…"),
+        (7, r"^in an evaluation, environment 7, being made, .* \(8 .*: one for each episode\)"),
+    ],
+)
+def test_where_not_all_copies_can_be_made_it_says_how_many_there_are(
+    seats: int, said: str, tmp_path: Path
+) -> None:
+    taken: list[int] = []
+
+    class Seats(faulty.Sound):
+        def __init__(self) -> None:
+            super().__init__()
+            assert len(taken) < seats, "no seat is free"
+            taken.append(0)
+
+        def close(self) -> None:
+            taken.pop()
+
+    settings = {**tiny.SETTINGS, "num_envs": 5}
+    how = {**tiny.RUN, "steps": 100, "evaluations": 1, "settings": settings}
+    with pytest.raises(WorldFault, match=said):
+        sm.train(Seats, out=tmp_path / "run", workers=0, **how)
+    assert taken == []
+
+
 def test_workers_play_what_this_process_plays() -> None:
     rng = np.random.default_rng(0)
     steps = [

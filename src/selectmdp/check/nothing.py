@@ -89,7 +89,8 @@ def _as_without(probe: JaxProbe, trail: Any) -> npt.NDArray[np.bool_]:
         )
 
     try:
-        return np.asarray(jax.jit(jax.vmap(one))(trail.key, trail.state, trail.action)).all(axis=0)
+        same = jax.jit(jax.vmap(one))(trail.key, trail.state, trail.action)
+        return np.asarray(same.all(axis=0))
     except Exception:  # it may be written for K picks
         return np.zeros(len(_names(probe)), bool)
 
