@@ -21,9 +21,6 @@ from selectmdp.settings import Hosting
 from selectmdp.sharded import Sharded
 from selectmdp.spec import SelectError
 
-EPISODE_STEPS = 1000
-"""Steps of an evaluated episode where the world has no time limit."""
-
 
 class Judge(Protocol):
     """Evaluates parameters on a world, compiled once."""
@@ -152,11 +149,6 @@ def has_name(task: str) -> bool:
     return is_registered(task)
 
 
-def episode_steps(world: World) -> int:
-    """Steps of an evaluated episode."""
-    return offers(world.env, "time_limit") or EPISODE_STEPS
-
-
 def references(world: World) -> dict[str, Judge]:
     """Judges of the policies to compare with; not every world offers a heuristic."""
     judges = {}
@@ -180,8 +172,8 @@ def evaluate(
 ) -> Evaluation:
     """Mean reward of a step under a policy: a trained one, a reference's name, or an `Actor`.
 
-    The task is as `train` has it. `steps` of an episode are the world's time limit unless given;
-    `progress` hears (done, all).
+    The task is as `train` has it. `steps` of an episode are the world's time limit unless given,
+    and 1000 where it has none, as after a training; `progress` hears (done, all).
     """
     place = world(task, options, Hosting(workers, timeout))
     return evaluated(place, policy, episodes=episodes, seed=seed, steps=steps, progress=progress)
@@ -190,7 +182,7 @@ def evaluate(
 def evaluated(world: World, policy: Any, **how: Any) -> Evaluation:
     """A policy, as `evaluate` has it, on a world; `how` is as `Judge` has it."""
     with enough_memory(world.env.spec), world.opened():
-        return _judge(world, policy)(**{"steps": episode_steps(world), **how})
+        return _judge(world, policy)(**how)
 
 
 def _judge(world: World, policy: Any) -> Judge:

@@ -56,10 +56,10 @@ def main(arguments: list[str] | None = None, *, place: int = 2) -> None:
             )
     except SelectError as error:
         raise _ended(str(error), place if isinstance(error, PlaceFault) else 2) from None
-    except Stopped as stopped:
-        raise _ended(str(stopped), 128 + stopped.signal_number) from None
-    except KeyboardInterrupt:
-        ended = _ended("stopped", 130)
+    except Stopped as saved:
+        raise _ended(str(saved), 128 + saved.signal_number) from None
+    except KeyboardInterrupt as stopped:
+        ended = _ended(" ".join(["stopped", *map(str, stopped.args)]), 130)
         if arguments is None:  # a thread of JAX may be compiling: shutting down under it crashes
             sys.stdout.flush()
             os._exit(130)
