@@ -62,6 +62,11 @@ def random_state(session, asked) -> dict:
 
 def completed(session, given: dict) -> dict:
     """A state as the model wants it: float32 and bool; a mask that is not given is all true."""
+    names = [each.name for each in session.get_inputs()]
+    if not isinstance(given, dict) or not set(names) - set(MASKS) <= set(given) <= set(names):
+        has = sorted(given) if isinstance(given, dict) else type(given).__name__
+        needed = " and ".join(name for name in names if name not in MASKS)
+        sys.exit(f"the state has {has}: it needs {needed}, and may have {', '.join(names)} alone")
     state = {}
     for each in session.get_inputs():
         if each.name not in MASKS:

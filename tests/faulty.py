@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import time
 from typing import Any
 
@@ -56,6 +57,12 @@ class Hangs(Sound):
         time.sleep(3600)
 
 
+class TellsAndHangs(Sound):
+    def step(self, action: Any) -> Any:
+        print("hanging", flush=True)
+        time.sleep(3600)
+
+
 class Nan(Sound):
     def broken(self, action: Any) -> Any:
         self.level[1] = np.nan
@@ -87,6 +94,45 @@ class Tired(Sound):
 
     def __init__(self, num_items: int = 4, after: int = 0) -> None:
         raise OSError("no licence left")
+
+
+class Simulator(Sound):
+    """Each copy has a program beside it; `book` is a folder with a file for each, named by its id,
+    in which what became of it is written."""
+
+    def __init__(self, num_items: int = 4, after: int = 0, end: str = "", book: str = "") -> None:
+        super().__init__(num_items, after)
+        self.end, self.child = end, subprocess.Popen(["sleep", "3600"])
+        self.page = os.path.join(book, str(self.child.pid))
+        self._note("started")
+
+    def broken(self, action: Any) -> Any:
+        if self.end == "hangs":
+            time.sleep(3600)
+        return 1 // 0 if self.end == "raises" else self.sold(action)
+
+    def close(self) -> None:
+        if self.end == "forgets":
+            return
+        if self.end == "lingers":
+            time.sleep(3600)
+        self.child.terminate()
+        self._note(f"closed {self.child.wait()}")
+
+    def _note(self, what: str) -> None:
+        with open(self.page, "w") as page:
+            page.write(what)
+
+
+class Forked(Sound):
+    """A forked process beside it, as multiprocessing makes them."""
+
+    def close(self) -> None:
+        child = os.fork()
+        if child == 0:
+            time.sleep(3600)
+        os.kill(child, signal.SIGTERM)
+        os.waitpid(child, 0)
 
 
 class Pairs(Sound):

@@ -176,6 +176,17 @@ def partial_with(change: Any) -> Any:
     return lambda self, *given: change(Partial.partial_reward(self, *given))
 
 
+def on_the_last(self: Any, key: Any, state: State, action: Action) -> Any:
+    worth = (0.5 * state.worth + 0.5 * cheap_draws(key)).at[action.items].set(0.0)
+    following, reward, discount = Orchard.step(self, key, state, action)
+    return following._replace(worth=worth), reward, discount
+
+
+def paid_for_the_last(self: Any, key: Any, state: State, action: Action) -> Any:
+    following, _, discount = Orchard.step(self, key, state, action)
+    return following, state.worth[action.items].sum(), discount
+
+
 broken("protocol", "`spec` is None", spec=None)
 broken("protocol", "no method `observe`", observe=None)
 broken("jit", "`reset` fails under jax.jit", reset=branching_reset)
@@ -266,6 +277,18 @@ broken(
 )
 broken("partial reward", "raised KeyError: 'kaput'", partial_reward=lambda *_: {}["kaput"])
 broken(
+    "item −1",
+    "in place of the last pick state.worth is in each of",
+    spec=Spec(N, 2, 1, 1, 2, 2, allow_pass=True),
+    step=on_the_last,
+)
+broken(
+    "item −1",
+    "in place of the last pick the reward is in each of",
+    observe=seen_with(legal=lambda s: jnp.stack([s.worth > 0.4, s.worth > 0.4], axis=1)),
+    step=paid_for_the_last,
+)
+broken(
     "permutation",
     "observation.items[0, 1] is",
     Permutable,
@@ -310,6 +333,23 @@ def test_a_broken_world_fails_the_check_for_it_and_no_other(world, name, says):
     found = failures(check_select_env(world()))
     assert list(found) == [name]
     assert says in found[name]
+
+
+def test_a_step_that_would_act_on_the_last_item_is_noted_where_every_pick_is_made():
+    report = check_select_env(type("Wrapped", (Orchard,), {"step": on_the_last})())
+    assert report.passed
+    (told,) = (result for result in report.results if result.name == "item −1")
+    assert "no pick was −1 in 80 steps. Note: should one be, with −1 in place" in told.message
+    assert "mode='drop'" in told.message
+
+
+def test_a_last_item_that_does_nothing_is_not_taken_for_a_fault():
+    def step(self: Any, key: Any, state: State, action: Action) -> Any:
+        kept = action._replace(items=jnp.where(action.items == N - 1, -1, action.items))
+        return Orchard.step(self, key, state, kept)
+
+    spec = Spec(N, 2, 1, 1, 2, 2, allow_pass=True)
+    assert check_select_env(type("Idle", (Orchard,), {"step": step, "spec": spec})()).passed
 
 
 def test_a_deterministic_world_passes_with_a_note():

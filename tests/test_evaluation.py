@@ -56,6 +56,20 @@ class TimedToy(Toy):
     dynamics: str = "toy"
 
 
+class EndlessHost:
+    """In NumPy: a step earns its number."""
+
+    spec = Spec(3, 1, 0, 0, 1, 2)
+
+    def reset(self, seed: int) -> Any:
+        self.steps = 0
+        return np.zeros((3, 1))
+
+    def step(self, action: Action) -> Any:
+        self.steps += 1
+        return np.zeros((3, 1)), float(self.steps), False
+
+
 def first(key: Array, state: Any, observation: Observation) -> Action:
     return Action(jnp.zeros(1, jnp.int32), jnp.zeros(1, jnp.int32))
 
@@ -91,9 +105,11 @@ def test_the_time_limit_of_the_world_is_the_length_of_an_episode() -> None:
     assert (result.unit, result.dynamics) == ("points", "toy")
 
 
-def test_without_a_time_limit_the_length_must_be_said() -> None:
-    with pytest.raises(SelectError, match=r"Toy has no time_limit.*steps=…"):
-        evaluate(Toy(), first)
+def test_without_a_time_limit_an_episode_has_a_thousand_steps_as_after_a_training() -> None:
+    result = evaluate(Toy(reward=0.0, slope=1.0), first, episodes=2)
+    assert (result.steps, result.mean_reward) == (1000, 499.5)
+    host = evaluate(EndlessHost, "random", episodes=2, workers=0)
+    assert (host.steps, host.mean_reward) == (1000, 500.5)
 
 
 @pytest.mark.parametrize("after_the_end", [99.0, math.nan])

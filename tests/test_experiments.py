@@ -3,9 +3,13 @@
 import json
 import math
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -17,10 +21,19 @@ from selectmdp.cli.options import TaskOptions
 from selectmdp.config import TrainConfig
 from selectmdp.experiments import cost, generalization, local, store, sweeps
 from selectmdp.experiments.figures import FIGURES, GENERALIZATION, chosen
-from selectmdp.experiments.jobs import Job, arguments, fingerprint, finished, jobs_of, name_of
-from selectmdp.experiments.reproduce import tasks_of
+from selectmdp.experiments.jobs import (
+    Failed,
+    Job,
+    arguments,
+    fingerprint,
+    finished,
+    jobs_of,
+    name_of,
+)
+from selectmdp.experiments.reproduce import sweep, tasks_of
 from selectmdp.experiments.store import Store
 from selectmdp.settings import FastSettings
+from selectmdp.signals import Stopped
 from selectmdp.spec import SelectError, Spec
 
 TINY = TrainConfig(
@@ -281,6 +294,84 @@ def test_a_cut_curve_is_made_again_as_its_advice_says(tmp_path: Path) -> None:
         kept.finals()
 
 
+class Quiet:
+    """Shows nothing."""
+
+    def total(self, count: int, done: int) -> None: ...
+
+    def look(self, running: Any) -> None: ...
+
+    def ended(self, job: Job, result: Any) -> None: ...
+
+    def measuring(self, done: int, total: int) -> None: ...
+
+
+def make_fakes(jobs: Sequence[Job], root: Path, *, done: Any, **how: Any) -> list[Failed]:
+    """An engine that makes what is missing, without training."""
+    for job in jobs:
+        if finished(job, root / job.name) is None:
+            fake_run(root / job.name, job.config)
+        done(job, root / job.name)
+    return []
+
+
+def gone(path: Path) -> None:
+    path.unlink()
+
+
+def cut_short(path: Path) -> None:
+    path.write_text(path.read_text()[:-3])
+
+
+def without_its_end(path: Path) -> None:
+    path.write_text(path.read_text().rpartition("4096,")[0])
+
+
+def damaged(path: Path) -> None:
+    path.write_text(path.read_text().replace("\n0,1.5,,1", "\nx"))
+
+
+@pytest.mark.parametrize("harm", [gone, cut_short, without_its_end, damaged])
+def test_a_run_without_its_curve_fails_alone_and_its_folder_deleted_it_is_made_again(
+    tmp_path: Path, harm: Any
+) -> None:
+    path, out = tmp_path / "s.toml", tmp_path / "out"
+    path.write_text('task = "circle"\nsteps = 4096\nseed = [0, 1, 2]\n')
+    jobs = jobs_of(sweeps.configs_of(path))
+    bad = out / "runs" / jobs[1].name
+    harm(fake_run(bad, jobs[1].config) / "metrics.csv")
+
+    def swept() -> dict[str, Any]:
+        more: dict[str, Any] = {"budget": "smoke", "preset": "fast", "workers": 1}
+        show = nullcontext(Quiet())
+        return sweep(str(path), out=out, show=show, engine=make_fakes, **more)
+
+    said = rf"^{jobs[1].name}: .*delete this run's folder {bad}, .* The same command tries these"
+    for _ in range(2):
+        with pytest.raises(SelectError, match=said):
+            swept()
+        kept = {row["run"] for row in Store(out, "sweep").finals()}
+        assert kept == {jobs[0].name, jobs[2].name}
+    shutil.rmtree(bad)
+    assert swept()["run_now"] == 1
+    assert len(Store(out, "sweep").finals()) == 3
+
+
+def test_a_run_whose_config_is_damaged_fails_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = jobs_of([replace(TINY, seed=seed) for seed in (0, 1)])
+    for job in jobs:
+        fake_run(tmp_path / job.name, job.config)
+    (tmp_path / jobs[0].name / runs.CONFIG).write_text("{")
+    done: list[str] = []
+    failed = local.run_all(jobs, tmp_path, workers=1, done=lambda job, _: done.append(job.name))
+    assert done == [jobs[1].name]
+    assert [each.job for each in failed] == [jobs[0]]
+    assert "config.json cannot be read" in failed[0].told
+    assert not failed[0].lasting
+
+
 def test_finished_runs_are_not_run_again_and_half_made_folders_begin_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,8 +395,9 @@ def test_finished_runs_are_not_run_again_and_half_made_folders_begin_anew(
     assert started == [jobs[1].name, jobs[2].name]
     assert sorted(done) == sorted([jobs[0].name, jobs[1].name])
     assert len(failed) == 1
-    assert "ended with code 2" in failed[0]
-    assert "nonsense" in failed[0]
+    assert "ended with code 2" in failed[0].told
+    assert "nonsense" in failed[0].told
+    assert failed[0].lasting
 
 
 def test_a_folder_with_somebodys_files_in_it_is_left_as_it_is(
@@ -318,6 +410,18 @@ def test_a_folder_with_somebodys_files_in_it_is_left_as_it_is(
     assert process.wait() == 0
     names = sorted(path.name for path in (tmp_path / "x").iterdir())
     assert names == ["checkpoints", "notes.txt"]
+
+
+def test_a_child_whose_disk_or_folder_does_not_serve_ends_otherwise_than_one_with_bad_values(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "notes.txt").write_text("of mine")
+    for values, code in (TINY, 75), (replace(TINY, options={**TINY.options, "grid": 3}), 2):
+        process, log = local.spawn(Job("run", values), tmp_path / "run", one_thread=True)
+        assert process.wait() == code, log.read_text()
+    typed = [sys.executable, "-m", "selectmdp", *arguments(TINY), "--out", str(tmp_path / "run")]
+    assert subprocess.run(typed, check=False, capture_output=True).returncode == 2
 
 
 class Process:
@@ -342,7 +446,7 @@ def test_a_run_whose_process_is_killed_goes_on_up_to_five_times(
 ) -> None:
     begun: list[str] = []
 
-    def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple[Process, Path]:
+    def spawn(job: Job, folder: Path, **how: Any) -> tuple[Process, Path]:
         begun.append(job.name)
         (tmp_path / "log").write_text("Killed\n")
         if len(begun) > deaths:
@@ -358,7 +462,8 @@ def test_a_run_whose_process_is_killed_goes_on_up_to_five_times(
     assert said.count("was killed by signal 9: it goes on from its last checkpoint") == 5
     assert len(begun) == 6
     assert done == ([] if says else [job])
-    assert says in "".join(failed)
+    assert says in "".join(each.told for each in failed)
+    assert not any(each.lasting for each in failed)
     assert says in said  # as it happens
 
 
@@ -367,7 +472,7 @@ def test_the_next_run_begins_before_what_takes_time_after_an_ended_one(
 ) -> None:
     told: list[str] = []
 
-    def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple[Process, Path]:
+    def spawn(job: Job, folder: Path, **how: Any) -> tuple[Process, Path]:
         told.append(f"begins {job.config.seed}")
         fake_run(folder, job.config)
         return Process(0), tmp_path / "log"
@@ -384,39 +489,134 @@ def test_the_next_run_begins_before_what_takes_time_after_an_ended_one(
 
 
 @pytest.mark.parametrize(
-    ("workers", "kept"), [(3, [{4}, {5}, {7}, {4}]), (2, []), (4, [])], ids=["each", "few", "many"]
+    ("workers", "runs_to_make", "kept"),
+    [
+        (3, 4, [True] * 4),
+        (3, 3, [True] * 3),
+        (3, 2, [False] * 2),
+        (3, 1, [False]),
+        (2, 4, [False] * 4),
+        (4, 4, [False] * 4),
+    ],
 )
 def test_runs_keep_to_a_core_each_where_there_are_as_many(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int, kept: list[set[int]]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    workers: int,
+    runs_to_make: int,
+    kept: list[bool],
 ) -> None:
-    pinned: list[set[int]] = []
-    begun: list[Job] = []
+    pinned: list[bool] = []
 
     class Slow(Process):
         """One that ends once the first one's place is taken."""
 
         def poll(self) -> int | None:
-            return 0 if self is first or len(begun) >= min(workers + 1, 4) else None
-
-        pid = 1
+            return 0 if self is first or len(pinned) >= min(workers + 1, runs_to_make) else None
 
     first = Slow(0)
 
-    def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple[Process, Path]:
-        begun.append(job)
+    def spawn(job: Job, folder: Path, *, own_core: bool, **how: Any) -> tuple[Process, Path]:
+        pinned.append(own_core)
         fake_run(folder, job.config)
-        return first if len(begun) == 1 else Slow(0), tmp_path / "log"
+        return first if len(pinned) == 1 else Slow(0), tmp_path / "log"
 
     monkeypatch.setattr(local, "spawn", spawn)
     monkeypatch.setattr(local, "LOOK", 0.0)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {7, 4, 5}, raising=False)
-    monkeypatch.setattr(
-        os, "sched_setaffinity", lambda pid, mask: pinned.append(mask), raising=False
-    )
-    jobs = jobs_of([replace(TINY, seed=seed) for seed in range(4)])
+    monkeypatch.setattr(local, "cores", lambda: 3)
+    jobs = jobs_of([replace(TINY, seed=seed) for seed in range(runs_to_make)])
     assert local.run_all(jobs, tmp_path, workers=workers, done=lambda job, folder: None) == []
-    assert len(begun) == 4
     assert pinned == kept
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="cores are not chosen here")
+def test_a_process_keeps_to_a_core_that_no_other_keeps_to_and_lets_it_go_when_killed() -> None:
+    every, name = os.sched_getaffinity(0), f"selectmdp-test-{os.getpid()}-"
+    code = f"import os; from selectmdp.machine import keep_to_a_core; keep_to_a_core({name!r})"
+    code += "; print(*os.sched_getaffinity(0), flush=True); input()"
+    begun: list[subprocess.Popen[str]] = []
+
+    def cores_of_another() -> set[int]:
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        begun.append(subprocess.Popen([sys.executable, "-c", code], text=True, **pipes))
+        assert begun[-1].stdout is not None
+        return {int(core) for core in begun[-1].stdout.readline().split()}
+
+    try:
+        kept = [cores_of_another() for _ in every]
+        assert sorted(kept) == [{core} for core in sorted(every)]
+        assert cores_of_another() == every  # none is left
+        begun[0].kill()
+        begun[0].wait()
+        assert cores_of_another() == kept[0]
+    finally:
+        for each in begun:
+            each.kill()
+            each.communicate()
+
+
+SAVES = "signal.signal(signal.SIGTERM, lambda *given: sys.exit(143))"
+BAD_ENDS = {
+    "deaf": "signal.signal(signal.SIGTERM, signal.SIG_IGN)",
+    "full disk": "signal.signal(signal.SIGTERM, lambda *given: sys.exit(75))",
+}
+
+
+@pytest.mark.parametrize("end", BAD_ENDS)
+def test_a_stopped_sweep_names_the_runs_that_did_not_save(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    def spawn(job: Job, folder: Path, **how: Any) -> tuple[Any, Path]:
+        does = f"{BAD_ENDS[end] if job.config.seed else SAVES}; print(flush=True); time.sleep(60)"
+        typed = [sys.executable, "-c", f"import signal, sys, time; {does}"]
+        process = subprocess.Popen(typed, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        with process.stdout as out:
+            out.readline()  # it hears now
+        return process, tmp_path / "log"
+
+    monkeypatch.setattr(local, "spawn", spawn)
+    monkeypatch.setattr(local, "PATIENCE", 2.0)
+    jobs = jobs_of([replace(TINY, seed=seed) for seed in (0, 1)])
+    said = f"stopped; {jobs[1].name} were ended before they saved: they go on from their last"
+    with pytest.raises(Stopped, match=re.escape(said)) as stopped:
+        local.run_all(
+            jobs,
+            tmp_path,
+            workers=2,
+            done=lambda job, folder: pytest.fail("none ended"),
+            look=lambda running: os.kill(os.getpid(), signal.SIGINT),
+        )
+    assert stopped.value.signal_number == signal.SIGINT
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_heard_the_signal_of_its_group_hears_another_and_still_saves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    hears = "from selectmdp.signals import noted\nwith noted() as caught:\n print(flush=True)\n"
+    saves = f"{hears} while len(caught) < 2: time.sleep(0.1)\nprint('saved'); sys.exit(143)"
+
+    def spawn(job: Job, folder: Path, **how: Any) -> tuple[Any, Path]:
+        typed = [sys.executable, "-c", f"import sys, time\n{saves}"]
+        process = subprocess.Popen(typed, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        process.stdout.readline()
+        begun.append(process)
+        return process, tmp_path / "log"
+
+    def to_the_group(running: Any) -> None:
+        for each in (begun[0].pid, os.getpid()):
+            os.kill(each, number)
+
+    begun: list[subprocess.Popen[bytes]] = []
+    monkeypatch.setattr(local, "spawn", spawn)
+    (job,) = jobs_of([TINY])
+    with pytest.raises(Stopped, match="stopped; all is saved"):
+        local.run_all([job], tmp_path, workers=1, done=lambda *given: None, look=to_the_group)
+    assert begun[0].stdout is not None
+    with begun[0].stdout as out:
+        assert out.read() == b"saved\n"
 
 
 def test_a_run_that_fails_is_not_tried_again(tmp_path: Path) -> None:
@@ -477,13 +677,15 @@ def test_a_folder_that_somebody_trains_in_for_long_fails_its_own_run_and_no_othe
         failed = local.run_all(jobs, tmp_path, workers=1, done=lambda job, _: done.append(job.name))
     assert done == [jobs[1].name]
     assert len(failed) == 1
-    assert f"process {os.getpid()} is training here" in failed[0]
+    assert f"process {os.getpid()} is training here" in failed[0].told
+    assert not failed[0].lasting
 
 
 def test_a_run_whose_parent_went_before_it_began_does_not_begin(tmp_path: Path) -> None:
-    gone = subprocess.run([sys.executable, "-c", local.CHILD, "1234567", "--help"], check=False)
+    typed = [sys.executable, "-c", local.CHILD, "1234567", "0", "--help"]
+    gone = subprocess.run(typed, check=False)
     assert gone.returncode == 128 + signal.SIGTERM
-    here = [sys.executable, "-c", local.CHILD, str(os.getpid()), "--help"]
+    here = [sys.executable, "-c", local.CHILD, str(os.getpid()), "0", "--help"]
     assert b"usage: selectmdp" in subprocess.run(here, check=True, capture_output=True).stdout
 
 
@@ -517,6 +719,65 @@ def test_plays_count_when_all_of_them_are_kept(tmp_path: Path) -> None:
     for other in (replace(config, steps=81920), replace(config, settings={"epochs": 7})):
         with pytest.raises(SelectError, match=r"holds .* 8192 steps by preset fast.*another --out"):
             generalization.is_played(tmp_path, Job(job.name, other), "smoke")
+
+
+@pytest.mark.parametrize(
+    ("code", "number"),
+    [
+        (130, signal.SIGINT),
+        (143, signal.SIGTERM),
+        (-signal.SIGINT, signal.SIGINT),
+        (-signal.SIGTERM, signal.SIGTERM),
+        (2, None),
+        (-signal.SIGKILL, None),
+    ],
+)
+def test_a_play_that_is_stopped_stops_the_sweep_and_one_that_fails_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, number: int | None
+) -> None:
+    def evaluate(typed: list[str], **how: Any) -> Any:
+        return subprocess.CompletedProcess(typed, code, b"", b"selectmdp: oh\n")
+
+    monkeypatch.setattr(subprocess, "run", evaluate)
+    (job,) = jobs_of([TINY])
+    if number is None:
+        with pytest.raises(SelectError, match=r"selectmdp evaluate .*: selectmdp: oh"):
+            generalization.play(tmp_path, job, tmp_path / "run", "smoke")
+        return
+    with pytest.raises(Stopped) as stopped:
+        generalization.play(tmp_path, job, tmp_path / "run", "smoke")
+    assert stopped.value.signal_number == number
+
+
+def test_what_is_done_with_a_run_may_be_stopped_and_the_others_save(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = jobs_of([replace(TINY, seed=seed) for seed in (0, 1)])
+    fake_run(tmp_path / jobs[1].name, jobs[1].config)
+    begun: list[Process] = []
+
+    class Hears(Process):
+        def send_signal(self, number: int) -> None:
+            self.returncode = 128 + signal.SIGTERM
+
+        def poll(self) -> Any:
+            return self.returncode or None
+
+        def wait(self, patience: float) -> int:
+            return self.returncode
+
+    def spawn(job: Job, folder: Path, **how: Any) -> tuple[Process, Path]:
+        begun.append(Hears(0))
+        return begun[-1], tmp_path / "log"
+
+    def done(job: Job, folder: Path) -> None:
+        raise Stopped("stopped while it was played elsewhere", signal.SIGINT)
+
+    monkeypatch.setattr(local, "spawn", spawn)
+    with pytest.raises(Stopped, match="stopped; all is saved") as stopped:
+        local.run_all(jobs, tmp_path, workers=2, done=done)
+    assert stopped.value.signal_number == signal.SIGINT
+    assert [each.returncode for each in begun] == [128 + signal.SIGTERM]
 
 
 def test_cost_is_measured_over_items_and_over_picks_each_size_once(
@@ -565,13 +826,32 @@ def test_a_sweep_is_the_product_of_its_lists(tmp_path: Path) -> None:
     assert len(set(names)) == 16
 
 
-def test_a_run_asked_for_twice_is_one_and_two_whose_names_are_alike_are_numbered() -> None:
+def test_a_run_asked_for_twice_is_one_and_two_whose_names_are_alike_have_fingerprints() -> None:
     told = {"task": "circle", "seed": [0, 0], "options": {"commands": [["stay"], ["up"]]}}
     jobs = jobs_of(sweeps.configs_from(told))
     assert [(job.name, job.config.options["commands"]) for job in jobs] == [
-        ("circle-C1-isq-u-seed0", ("stay",)),
-        ("circle-C1-isq-u-seed0-2", ("up",)),
+        (f"circle-C1-isq-u-seed0-{fingerprint(jobs[0].config)}", ("stay",)),
+        (f"circle-C1-isq-u-seed0-{fingerprint(jobs[1].config)}", ("up",)),
     ]
+
+
+@pytest.mark.parametrize("commands", [[["up"], ["stay"]], [["stay"], ["up"]]])
+def test_a_value_put_before_or_after_one_that_is_done_leaves_it_done(
+    tmp_path: Path, commands: list[list[str]]
+) -> None:
+    def jobs(*commands: list[str]) -> dict[tuple[str, ...], Job]:
+        told = {"task": "circle", "steps": 4096, "options": {"commands": [*commands]}}
+        every = jobs_of(sweeps.configs_from(told))
+        return {job.config.options["commands"]: job for job in every}
+
+    alone, both = jobs(["stay"])[("stay",)], jobs(*commands)
+    kept = Store(tmp_path, "sweep")
+    kept.add(alone, fake_run(tmp_path / "run", alone.config), result_of(alone.config))
+    assert kept.has(both[("stay",)])
+    assert not kept.has(both[("up",)])
+    kept.add(both[("up",)], fake_run(tmp_path / "up", both[("up",)].config), result_of(TINY))
+    assert len(kept.finals()) == 2
+    assert kept.has(jobs(["up"])[("up",)])
 
 
 def test_a_range_of_items_is_swept_as_it_is_typed() -> None:
@@ -653,7 +933,17 @@ def test_a_sweep_of_more_runs_than_anybody_makes_is_refused_before_any_is_descri
 def test_what_the_command_line_refuses_is_told_without_its_box(tmp_path: Path) -> None:
     (tmp_path / "x.log").write_text("╭─ Oh ─╮\n│ no --way │\n╰──────╯\n")
     said = local.fault(Job("x", TINY), 2, tmp_path / "x.log")
-    assert said.startswith("x ended with code 2: no --way (")
+    assert said.told.startswith("x ended with code 2: no --way (")
+
+
+@pytest.mark.parametrize(
+    ("code", "lasting"), [(2, True), (75, False), (1, False), (130, False), (143, False)]
+)
+def test_only_what_is_refused_for_its_values_would_fail_again(
+    tmp_path: Path, code: int, lasting: bool
+) -> None:
+    (tmp_path / "x.log").write_text("why\n")
+    assert local.fault(Job("x", TINY), code, tmp_path / "x.log").lasting is lasting
 
 
 def test_a_budget_or_preset_for_a_file_that_has_its_own_is_refused(

@@ -397,6 +397,24 @@ def test_the_example_tells_a_pass_from_having_nothing_to_pick(tmp_path: Path) ->
         assert inferred(file, "--state", state).stdout.partition("\n")[2].startswith(said)
 
 
+@pytest.mark.parametrize(
+    ("state", "has"),
+    [
+        ({"item": [[0.1, 0.2, 0.3]]}, r"\['item'\]"),
+        ({"items": [[0.1, 0.2, 0.3]], "Legal": [[False] * 5]}, r"\['Legal', 'items'\]"),
+        ([[0.1, 0.2, 0.3]], "list"),
+    ],
+)
+def test_the_example_refuses_a_state_of_other_names(state: Any, has: str, tmp_path: Path) -> None:
+    file, told = tmp_path / "policy.onnx", tmp_path / "state.json"
+    export_policy(untrained("isq-u", CIRCLE, True), file)
+    told.write_text(json.dumps(state))
+    refused = inferred(file, "--state", told)
+    assert refused.returncode == 1
+    said = f"the state has {has}: it needs items, and may have items, present, legal alone\n"
+    assert re.fullmatch(said, refused.stderr)
+
+
 def inferred(*arguments: Any) -> subprocess.CompletedProcess[str]:
     script = Path(__file__).parent.parent / "examples" / "onnx_inference.py"
     command = [sys.executable, str(script), *map(str, arguments)]

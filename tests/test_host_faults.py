@@ -94,6 +94,34 @@ def test_a_world_that_cannot_be_made_says_so() -> None:
         Workers("no_such_module:make", {}, SPEC, 3, 2, 60.0)
 
 
+@pytest.mark.parametrize(
+    ("seats", "said"),
+    [
+        (10, r"^environment 2, being made, .*seat.* \(5 copies .*: num_envs; --set num_envs=…"),
+        (7, r"^in an evaluation, environment 7, being made, .* \(8 .*: one for each episode\)"),
+    ],
+)
+def test_where_not_all_copies_can_be_made_it_says_how_many_there_are(
+    seats: int, said: str, tmp_path: Path
+) -> None:
+    taken: list[int] = []
+
+    class Seats(faulty.Sound):
+        def __init__(self) -> None:
+            super().__init__()
+            assert len(taken) < seats, "no seat is free"
+            taken.append(0)
+
+        def close(self) -> None:
+            taken.pop()
+
+    settings = {**tiny.SETTINGS, "num_envs": 5}
+    how = {**tiny.RUN, "steps": 100, "evaluations": 1, "settings": settings}
+    with pytest.raises(WorldFault, match=said):
+        sm.train(Seats, out=tmp_path / "run", workers=0, **how)
+    assert taken == []
+
+
 def test_workers_play_what_this_process_plays() -> None:
     rng = np.random.default_rng(0)
     steps = [
@@ -123,7 +151,42 @@ def test_closing_leaves_no_process_even_where_one_hangs() -> None:
     crew.step(PICKS)
     assert len(children() - before) == 2
     team._each[0].wire.sendall(b"s")  # it hangs now, and nobody waits for it
-    team.close(grace=0.2)
+    said = r"environment 0, step 2 of the episode with seed 0, did not end: .* after 0\.2 seconds"
+    with pytest.warns(UserWarning, match=said):
+        team.close(grace=0.2)
+
+
+@pytest.mark.parametrize(
+    ("end", "closed"),
+    [("", 3), ("forgets", 0), ("raises", 3), ("hangs", 0), ("dies", 1), ("lingers", 0)],
+)
+def test_what_environments_started_ends_with_them(end: str, closed: int, tmp_path: Path) -> None:
+    """`dies`: of three copies the two of one worker cannot be closed."""
+    team = workers("Simulator", timeout=1.0, after=1, end=end, book=str(tmp_path))
+    crew = Crew(team)
+    crew.reset(0)
+    crew.step(PICKS)
+    assert len([page for page in tmp_path.iterdir() if alive(int(page.name))]) == 3
+    if end in ("raises", "hangs", "dies"):
+        if end == "dies":
+            os.kill(team._each[1].process.pid, signal.SIGKILL)
+        with pytest.raises(WorldFault):
+            crew.step(PICKS)
+    elif end == "lingers":
+        with pytest.warns(
+            UserWarning, match=r"environment \d, being closed, did not end: .* 0\.5 s"
+        ):
+            team.close(grace=0.5)
+    else:
+        crew.close()
+    gone({int(page.name) for page in tmp_path.iterdir()})
+    assert [page.read_text() for page in tmp_path.iterdir()].count("closed -15") == closed
+
+
+def test_a_forked_process_heeds_its_environment() -> None:
+    team = workers("Forked")
+    team.do(b"r")
+    team.close()  # without a warning: none had to be killed
 
 
 def test_a_worker_whose_fault_nobody_hears_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
@@ -162,14 +225,16 @@ def test_rules_that_look_at_the_copy_that_is_played_are_told(tmp_path: Path) -> 
         sm.train(Budget, out=tmp_path / "run", **{**tiny.RUN, "steps": 100})
 
 
-def test_workers_end_with_a_process_that_is_killed() -> None:
+@pytest.mark.parametrize("hang", [True, False])
+def test_workers_end_with_a_process_that_is_killed(hang: bool, tmp_path: Path) -> None:
+    options = {"after": 1, "end": "hangs" if hang else "forgets", "book": str(tmp_path)}
     program = (
         "import sys, time; sys.path[:] = sys.argv[1].split('|')\n"
         "from selectmdp.interop.workers import Workers\n"
         "from selectmdp.spec import Spec\n"
-        "team = Workers('faulty:Hangs', {'after': 1}, Spec(4, 2, 0, 0, 2, 2), 3, 2, 60.0)\n"
+        f"team = Workers('faulty:Simulator', {options}, Spec(4, 2, 0, 0, 2, 2), 3, 2, 60.0)\n"
         "team.do(b'r'); team.do(b's')\n"
-        "[worker.wire.sendall(b's') for worker in team._each]\n"  # they hang
+        f"{hang} and [worker.wire.sendall(b's') for worker in team._each]\n"
         "print(*(worker.process.pid for worker in team._each), flush=True); time.sleep(60)"
     )
     started = subprocess.Popen(
@@ -181,6 +246,13 @@ def test_workers_end_with_a_process_that_is_killed() -> None:
     started.send_signal(signal.SIGKILL)
     started.wait()
     started.stdout.close()
+    simulators = {int(page.name) for page in tmp_path.iterdir()}
+    assert len(simulators) == 3
+    gone({*pids, *simulators})
+
+
+def gone(pids: set[int]) -> None:
+    """None of them is there any more, or soon."""
     for _ in range(200):
         if not any(map(alive, pids)):
             return

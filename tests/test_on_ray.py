@@ -2,10 +2,13 @@
 
 import json
 import os
+import re
 import signal
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +19,7 @@ from benchmarks.faults.lab import Lab
 from selectmdp import checkpoint, runs
 from selectmdp.experiments import local
 from selectmdp.experiments.jobs import Job, jobs_of
+from selectmdp.signals import Stopped
 from selectmdp.spec import SelectError
 
 ray = pytest.importorskip("ray", reason='pip install "selectmdp[ray]"')
@@ -23,6 +27,8 @@ ray = pytest.importorskip("ray", reason='pip install "selectmdp[ray]"')
 from selectmdp.experiments import on_ray  # noqa: E402
 
 pytestmark = pytest.mark.slow
+
+SEEDS = [replace(TINY, seed=seed) for seed in (0, 1)]
 
 
 def test_a_killed_worker_alone_and_with_the_driver_lose_and_repeat_nothing(tmp_path: Path) -> None:
@@ -118,6 +124,49 @@ def test_a_task_made_again_after_its_run_had_ended_does_not_run_it_again(
     assert on_ray._one(job, str(folder), True) is None
 
 
+def test_runs_that_do_not_end_in_time_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = {f"task {seed}": job for seed, job in enumerate(jobs_of(SEEDS))}
+    tokens = iter(jobs)
+    task = SimpleNamespace(remote=lambda *given: next(tokens))
+    cancelled: list[str] = []
+
+    def wait(waiting: list[str], timeout: float) -> tuple[list[str], list[str]]:
+        if not cancelled:
+            os.kill(os.getpid(), signal.SIGINT)
+        return [each for each in waiting if each == "task 1" and cancelled], []
+
+    monkeypatch.setattr(ray, "remote", lambda **how: lambda function: task)
+    monkeypatch.setattr(ray, "cancel", lambda each, force: cancelled.append(each))
+    monkeypatch.setattr(ray, "wait", wait)
+    monkeypatch.setattr(on_ray, "PATIENCE", 0.1)
+    name = jobs["task 0"].name
+    with pytest.raises(Stopped, match=f"stopped; {re.escape(name)} were ended before they saved"):
+        on_ray._run(
+            [*jobs.values()], tmp_path, 1, 0, lambda job, folder: None, lambda running: None
+        )
+    assert cancelled == [*jobs]
+
+
+def test_what_is_done_with_a_run_may_be_stopped_and_the_others_are_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs, cancelled = jobs_of(SEEDS), list[str]()
+    fake_run(tmp_path / jobs[1].name, jobs[1].config)
+
+    def done(job: Job, folder: Path) -> None:
+        raise Stopped("stopped while it was played elsewhere", signal.SIGTERM)
+
+    task = SimpleNamespace(remote=lambda *given: "task 0")
+    monkeypatch.setattr(ray, "remote", lambda **how: lambda function: task)
+    monkeypatch.setattr(ray, "cancel", lambda each, force: cancelled.append(each))
+    monkeypatch.setattr(ray, "wait", lambda waiting, timeout: (waiting, []))
+    with pytest.raises(Stopped, match="stopped; all is saved"):
+        on_ray._run(jobs, tmp_path, 1, 0, done, lambda running: None)
+    assert cancelled == ["task 0"]
+
+
 def test_a_run_whose_process_is_killed_goes_on_in_the_same_worker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,7 +174,7 @@ def test_a_run_whose_process_is_killed_goes_on_in_the_same_worker(
     (tmp_path / "log").write_text("Killed\n")
     begun: list[str] = []
 
-    def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple[Process, Path]:
+    def spawn(job: Job, folder: Path, **how: Any) -> tuple[Process, Path]:
         begun.append(job.name)
         if len(begun) == 3:
             fake_run(folder, TINY)
@@ -137,7 +186,7 @@ def test_a_run_whose_process_is_killed_goes_on_in_the_same_worker(
     begun.extend(["others"] * 10)
     said = on_ray._one(job, str(tmp_path / "other"), True)
     assert said is not None
-    assert "ended with code -9: Killed" in said
+    assert "ended with code -9: Killed" in said.told
     assert len(begun) == 13 + 6
 
 

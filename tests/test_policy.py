@@ -236,6 +236,23 @@ def test_picks_that_cannot_have_been_made_are_refused(
     assert said in str(refused.value)
 
 
+def test_earlier_picks_that_are_not_legal_are_refused(policy: Policy) -> None:
+    legal = np.ones((6, 5), bool)
+    legal[1, 2] = False
+    state = {"items": circles(6), "legal": legal, "present": [1, 1, 1, 1, 1, 0]}
+    assert policy.q_values(state, [(1, 0), (4, 2)]).shape == (6, 5)
+    for picks in ([(1, 2)], [(0, 0), (5, 0)]):
+        item, command = picks[-1]
+        said = rf"\({item}, {command}\) is not legal there, or absent: give earlier picks"
+        with pytest.raises(SelectError, match=said):
+            policy.q_values(state, picks)
+    seller = tiny.untrained("isq-u", Shelf(num_items=5, num_select=4))
+    goods = np.arange(1.0, 6.0)[:, None]
+    assert np.isneginf(seller.q_values(goods, [(0, 1)])[:, 1]).all()
+    with pytest.raises(SelectError, match=r"\(1, 1\) is not legal there"):  # one is sold dear
+        seller.q_values(goods, [(0, 1), (1, 1)])
+
+
 def test_of_fewer_items_than_picks_all_are_picked_and_the_rest_is_minus_one(
     policy: Policy,
 ) -> None:
@@ -249,6 +266,12 @@ def test_of_fewer_items_than_picks_all_are_picked_and_the_rest_is_minus_one(
     assert policy.select(absent).items.tolist() == picks.items.tolist()
     batch = policy.select(jnp.asarray(circles(4, 2)))
     assert (batch.items[:, -1] == -1).all()
+    asked = policy.select(few, num_select=3, q_values=True)
+    for part, other in zip(asked, picks, strict=True):
+        assert np.array_equal(part, other)
+    many = policy.select(few, num_select=7)
+    assert (sorted(many.items.tolist()), many.extrapolates) == ([-1] * 5 + [0, 1], True)
+    np.testing.assert_array_equal(policy.q_values(few), picks.q_values[0])
 
 
 # What is no observation
@@ -311,7 +334,6 @@ def test_a_number_that_is_not_finite_is_refused_by_its_place(policy: Policy, num
         (-1, "num_select=-1: must not be negative"),
         (2.0, "num_select=2.0: must be a whole number, not float"),
         (True, "num_select=True: must be a whole number, not bool"),
-        (7, "num_select=7 is more than num_items=6"),
     ],
 )
 def test_a_number_of_picks_that_cannot_be_is_refused(

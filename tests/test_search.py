@@ -1,5 +1,6 @@
 """Searching settings: the space, trials that go on after a kill, the best of them."""
 
+import errno
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,8 @@ import pytest
 
 optuna = pytest.importorskip("optuna", reason='pip install "selectmdp[sweep]"')
 
-from selectmdp.experiments.jobs import NEEDED, Job  # noqa: E402
+from selectmdp.config import TrainConfig  # noqa: E402
+from selectmdp.experiments.jobs import NEEDED, Failed, Job, finished  # noqa: E402
 from selectmdp.experiments.search import search  # noqa: E402
 from selectmdp.spec import SelectError  # noqa: E402
 
@@ -48,16 +50,18 @@ class Pretended:
 
     def __call__(
         self, jobs: Sequence[Job], root: Path, *, workers: Any, done: Any, look: Any
-    ) -> list[str]:
+    ) -> list[Failed]:
         for job in jobs:
             if self.die_after is not None and len(self.made) >= self.die_after:
                 raise KeyboardInterrupt
-            settings = job.config.full_settings
-            reward = -abs(settings.learning_rate - 1e-3) + 0.01 * job.config.seed
-            self._leave(root / job.name, job, reward)
-            self.made.append(job.name)
+            if finished(job, root / job.name) is None:
+                self._leave(root / job.name, job, self.reward(job.config))
+                self.made.append(job.name)
             done(job, root / job.name)
         return []
+
+    def reward(self, config: TrainConfig) -> float:
+        return -abs(config.full_settings.learning_rate - 1e-3) + 0.01 * config.seed
 
     def _leave(self, folder: Path, job: Job, reward: float) -> None:
         from selectmdp import runs, tasks
@@ -97,7 +101,9 @@ def test_a_search_that_was_killed_goes_on_with_the_trial_it_was_at(tmp_path: Pat
     engine = Pretended()
     told = searched(path, tmp_path / "out", engine)
     assert len(told["trials"]) == 4
-    assert engine.made[0] == killed.made[2]  # the trial under way, with the values it had
+    assert len(engine.made) == 4 * 2 - 3  # no finished run is made again
+    one, other = killed.made[2], engine.made[0]  # the trial under way, with the values it had
+    assert one.partition("-seed0")[0] == other.partition("-seed1")[0]
     again = Pretended()
     assert searched(path, tmp_path / "out", again)["best"] == told["best"]
     assert again.made == []
@@ -113,16 +119,18 @@ def test_trials_side_by_side_are_no_more_than_asked_for(tmp_path: Path) -> None:
 
 
 class Falling(Pretended):
-    """An engine whose runs fail at learning rates above 0.001."""
+    """An engine whose runs fail at learning rates above 0.001, for good."""
+
+    lasting = True
 
     def __call__(
         self, jobs: Sequence[Job], root: Path, *, workers: Any, done: Any, look: Any
-    ) -> list[str]:
+    ) -> list[Failed]:
         bad = [job for job in jobs if job.config.full_settings.learning_rate > 1e-3]
         good = [job for job in jobs if job not in bad]
         super().__call__(good, root, workers=workers, done=done, look=look)
         self.made += [job.name for job in bad]
-        return [f"{job.name} ended with code 1: the loss is NaN" for job in bad]
+        return [Failed(job, f"{job.name}: the loss is NaN", self.lasting) for job in bad]
 
 
 def test_a_trial_that_fails_counts_and_is_told_and_not_tried_again(tmp_path: Path) -> None:
@@ -137,6 +145,45 @@ def test_a_trial_that_fails_counts_and_is_told_and_not_tried_again(tmp_path: Pat
     again = Falling()
     assert searched(path, tmp_path / "out", again) == told
     assert again.made == []
+
+
+class Stopping(Falling):
+    """An engine whose runs at learning rates above 0.001 are stopped, or find the disk full."""
+
+    lasting = False
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_trial_whose_runs_were_stopped_is_tried_again_with_the_same_values(
+    tmp_path: Path, workers: int
+) -> None:
+    path, out = tmp_path / "s.toml", tmp_path / "out"
+    path.write_text(FILE.replace("trials = 4", "trials = 6"))
+    stopping, again = Stopping(), Stopping()
+    for engine in (stopping, again):
+        with pytest.raises(SelectError, match=r"is NaN\. The same command tries these again$"):
+            search(path, out=out, workers=workers, engine=engine, show=Quiet())
+    unmade = {each for each in stopping.made if not (out / "runs" / each).exists()}
+    assert unmade <= {each for each in again.made if not (out / "runs" / each).exists()}
+    told = search(path, out=out, workers=workers, engine=Pretended(), show=Quiet())
+    assert (len(told["trials"]), told["failed"]) == (6, [])
+    assert all((out / "runs" / each).exists() for each in unmade)
+
+
+def test_a_journal_that_the_disk_does_not_take_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Any, logs: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    class Filling(Pretended):
+        def __call__(self, *given: Any, **more: Any) -> list[Failed]:
+            monkeypatch.setattr(optuna.storages.journal.JournalFileBackend, "append_logs", full)
+            return super().__call__(*given, **more)
+
+    (tmp_path / "s.toml").write_text(FILE)
+    with pytest.raises(SelectError, match=r"cannot write .*study\.journal: No space left"):
+        searched(tmp_path / "s.toml", tmp_path / "out", Filling())
 
 
 def test_values_that_do_not_go_together_are_a_failed_trial(tmp_path: Path) -> None:
@@ -161,7 +208,52 @@ def test_a_choice_may_be_a_list(tmp_path: Path) -> None:
     path.write_text(f'task = "circle"\nsteps = 4096\ntrials = 5\n[search]\n{rule}\n')
     engine = Pretended()
     searched(path, tmp_path / "out", engine)
-    assert set(engine.made) == {"circle-C1-isq-u-seed0", "circle-C2-isq-u-seed0"}
+    assert {name[:-12] for name in engine.made} == {
+        "circle-C1-isq-u-seed0-",
+        "circle-C2-isq-u-seed0-",
+    }
+
+
+class Bare(Pretended):
+    """An engine whose runs earn what they are in the things that their plain names leave out."""
+
+    def reward(self, config: TrainConfig) -> float:
+        worth = {"up": 1, "down": 2, "stay": 3, "fast": 10, "paper": 20}
+        commands = config.options.get("commands", ("stay",))
+        bare = config.steps // 4096 * 100 + config.episodes * 10_000 + config.evaluations * 1e6
+        return bare + worth[commands[0]] + worth[config.preset]
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize(
+    ("name", "choices", "worths"),
+    [
+        ("steps", [4096, 8192, 12288], [100, 200, 300]),
+        ("preset", ["fast", "paper"], [10, 20]),
+        ("episodes", [2, 3], [20_000, 30_000]),
+        ("evaluations", [2, 3], [2e6, 3e6]),
+        ("options.commands", [["up"], ["down"], ["stay"]], [1, 2, 3]),
+    ],
+)
+def test_trials_that_no_plain_name_tells_apart_have_each_its_own_runs_and_reward(
+    tmp_path: Path, name: str, choices: list[Any], worths: list[float], workers: int
+) -> None:
+    path, out = tmp_path / "s.toml", tmp_path / "out"
+    path.write_text(
+        'task = "circle"\nsteps = 4096\nepisodes = 2\nevaluations = 2\ntrials = 8\n'
+        f'[search]\n"{name}" = {{ choices = {json.dumps(choices)} }}\n'
+    )
+    engine = Bare()
+    told = search(path, out=out, workers=workers, engine=engine, show=Quiet())
+    written = [json.dumps(each) if isinstance(each, list) else each for each in choices]
+    worth = dict(zip(written, worths, strict=True))
+    rewards = {row[name]: row["reward"] for row in told["trials"]}
+    assert len(rewards) > 1
+    first, *others = rewards
+    for other in others:
+        assert rewards[other] - rewards[first] == worth[other] - worth[first]
+    assert told["failed"] == []
+    assert len(engine.made) == len(rewards)  # the same values twice are the same run
 
 
 def test_a_search_of_other_values_in_the_same_folder_is_refused(tmp_path: Path) -> None:

@@ -5,21 +5,25 @@ import dataclasses
 import json
 import os
 import re
+import shutil
 import socket
 import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jax
 import pytest
 import tiny
 
 import selectmdp as sm
 from benchmarks import made_results
-from selectmdp import machine, runs, worlds
+from benchmarks.faults.damage import newest, sealed
+from selectmdp import cli, machine, runs, worlds
+from selectmdp.evaluation import Evaluator
 from selectmdp.experiments import local, store, sweeps
 from selectmdp.experiments.jobs import Job
-from selectmdp.report import overview
+from selectmdp.report import overview, replay
 from selectmdp.report.replay import page_of
 from selectmdp.report.results import load
 from selectmdp.runlog import RunLog
@@ -190,6 +194,90 @@ def test_what_a_run_says_is_written_through_no_link(
     assert process.wait() == 2
     assert "nonsense" in log.read_text()
     assert (tmp_path / "mine.txt").read_text() == "precious"
+
+
+HUGE = 2_000_000_000
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"num_items": HUGE},
+        {"num_items": [2, HUGE]},
+        {"num_items": 6, "num_context": HUGE},
+        {"num_items": HUGE, "num_select": HUGE},
+        {"num_items": 6, "time_limit": HUGE},
+    ],
+    ids=str,
+)
+def test_a_world_of_a_size_that_no_run_has_is_refused_before_it_is_made(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: dict[str, Any],
+) -> None:
+    run = shutil.copytree(tiny.finished(), tmp_path / "run")
+
+    def forge(told: dict[str, Any]) -> None:
+        told["config"]["options"] = options
+
+    sealed(newest(run) / "manifest.json", lambda content: forge(content["meta"]))
+    sealed(run / runs.CONFIG, forge)
+    monkeypatch.setattr(worlds, "world", lambda *given: pytest.fail("a world was made"))
+    resume = ["train", "--resume", "--out", str(run)]
+    for typed in (["evaluate", str(run)], ["evaluate", str(newest(run))], resume):
+        with pytest.raises(SystemExit) as ended:
+            cli.main([*typed, "--episodes", "1"])
+        assert ended.value.code == 2
+        assert "more than the 10,000,000 that a run may have" in capsys.readouterr().err
+
+
+def test_sizes_that_could_not_be_read_again_are_not_trained_in(tmp_path: Path) -> None:
+    with pytest.raises(SelectError, match=r"N=20000000, U=0, K=6, .* choose smaller ones"):
+        sm.train("circle", num_items=20_000_000, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        jax.errors.JaxRuntimeError(
+            "RESOURCE_EXHAUSTED: Out of memory allocating 24000000000 bytes."
+        ),
+        jax.errors.JaxRuntimeError("INTERNAL: Error: Out of memory allocating 24000000000 bytes."),
+        MemoryError("Unable to allocate 24000000000 bytes"),
+    ],
+    ids=str,
+)
+def test_memory_that_is_not_there_is_told_with_the_sizes_and_what_to_do(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: Exception,
+) -> None:
+    def lacking(*given: Any, **more: Any) -> Any:
+        raise error
+
+    sizes = "N=7, U=0, K=6"
+    monkeypatch.setattr(replay, "recorded", lacking)
+    monkeypatch.setattr(Evaluator, "__call__", lacking)
+    for typed, told in (
+        (["evaluate", "circle", "--num-items", "7"], sizes),
+        (["train", "circle", "--num-items", "7", "--out", str(tmp_path / "run")], sizes),
+        (["watch", str(tiny.finished()), "--out", str(tmp_path / "page.html")], "this"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(typed)
+        assert ended.value.code == 2
+        said = capsys.readouterr().err
+        assert f"there is not the memory for {told} (" in said
+        assert "24000000000 bytes" in said
+        assert "choose fewer items or picks, episodes" in said
+
+
+def test_another_fault_of_a_program_is_not_taken_for_a_lack_of_memory() -> None:
+    with pytest.raises(RuntimeError, match="another"), machine.enough_memory():
+        raise RuntimeError("another")
 
 
 def nowhere() -> Path:

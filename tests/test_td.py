@@ -193,6 +193,8 @@ CASES = [
     "isq-i-1 on circle",
     "isq-i on single",
     "isq-u on single",
+    *("isq-i of pairs on circle", "isq-u of pairs on circle", "isq-p of pairs on shelf"),
+    *("eq of pairs on circle", "idqn of pairs on circle", "idqn-own of pairs on circle"),
 ]
 
 
@@ -255,11 +257,12 @@ def phases_of(steps: Transition) -> Iterator[tuple[int, int, iterative.PhaseTran
 
 def learner_of(case: str) -> tuple[agents.Agent, Any, tuple[int, ...], Transition]:
     """An agent, random parameters, a map of its sharing, and steps of its world."""
-    name, world = case.split(" on ")
+    kind, world = case.split(" on ")
+    name, _, pairs = kind.partition(" of ")
     env = {"shelf": SHELF, "circle": CIRCLE, "single": SINGLE}[world]
     steps = shelf_steps() if world == "shelf" else circle_steps(env.num_select)
     channels = 6 if world == "shelf" else 9  # few and many features are multiplied in two ways
-    agent = agents.make(name, env, shape=Shape(channels, 2, (8,)))
+    agent = agents.make(name, env, shape=Shape(channels, 2, (8,), pairs=bool(pairs)))
     rng = np.random.default_rng(1)
     params = jax.tree.map(
         lambda leaf: (0.5 * rng.normal(size=leaf.shape)).astype(np.float32),
@@ -314,7 +317,32 @@ def test_what_earlier_picks_forbid_is_not_legal_in_later_phases() -> None:
     assert legal[0, 2].tolist() == [[False, True], [False, False], [True, True], [False, False]]
 
 
-@pytest.mark.parametrize("case", ["isq-p on shelf", "isq-u on circle"])
+@pytest.mark.parametrize("case", ["isq-i of pairs on circle", "isq-u of pairs on circle"])
+def test_large_states_share_one_by_one_what_small_ones_share_together(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent, params, sets, steps = learner_of(case)
+    phase_map = sharing.as_array(sets)
+
+    def slopes(params: Any) -> Any:
+        def total(params: Any) -> Any:
+            values = agent.picked_values(params, phase_map, steps.observation, steps.action)
+            return jnp.square(values).sum()
+
+        return jit(jax.value_and_grad(total))(params)
+
+    together = slopes(params)
+    monkeypatch.setattr(agents, "ROWS_TOGETHER", 1)
+    one_by_one = slopes(params)
+    assert float(together[0]) > 1.0
+    jax.tree.map(
+        lambda left, right: np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-4),
+        one_by_one,
+        together,
+    )
+
+
+@pytest.mark.parametrize("case", ["isq-p on shelf", "isq-u on circle", "isq-i of pairs on circle"])
 def test_the_gradient_of_phases_in_a_batch_is_that_of_phases_one_by_one(case: str) -> None:
     agent, params, sets, steps = learner_of(case)
     phase_map = sharing.as_array(sets)

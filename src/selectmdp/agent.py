@@ -15,10 +15,18 @@ from jaxtyping import Array, Bool, Float, Int, Key, Shaped
 from selectmdp import algorithms, draws, iterative, sharing, td
 from selectmdp.envs.base import offers
 from selectmdp.iterative import LegalAfter, Selection
-from selectmdp.nets.base import IncrementalNetwork, Network, Params, StackedNetwork
+from selectmdp.nets.base import (
+    IncrementalNetwork,
+    Network,
+    Params,
+    StackedNetwork,
+    StepNetwork,
+)
 from selectmdp.spec import Spec
 from selectmdp.types import Action, Observation, Transition
 
+ROWS_TOGETHER = 200
+"""Items × parameter sets from which steps go one by one: their numbers stay in cache."""
 UNROLLED = 16
 """Up to so many phases are compiled one by one where sets differ: each with the picks it has."""
 
@@ -156,10 +164,15 @@ class Agent:
             seen = jax.tree.map(lambda leaf: jnp.stack([leaf] * num_select), observation)
             return self.network.stacked_value(own, seen, picks, pick)
         # Phases inside states: what a network makes of the observation alone is made once.
-        sets, own = (0, own) if _many(own) else (None, _first(own))
+        sets, one = (0, own) if _many(own) else (None, _first(own))
+        if isinstance(self.network, StepNetwork):
+            shared = self._shared(self.network, own, observation, action)
+            of_phase = jax.vmap(self.network.value_by, in_axes=(sets, sets, None, 0, 0, 0))
+            of_state = jax.vmap(of_phase, in_axes=(None, 0, 0, 1, 1, 1), out_axes=1)
+            return of_state(one, shared, observation, picks, *pick)
         phases = jax.vmap(self.network.value, in_axes=(sets, None, 0, 0, 0))
         states = jax.vmap(phases, in_axes=(None, 0, 1, 1, 1), out_axes=1)
-        return states(own, observation, picks, *pick)
+        return states(one, observation, picks, *pick)
 
     def following(
         self, params: Params, phase_map: Int[Array, " K"], transition: Transition
@@ -209,6 +222,18 @@ class Agent:
         if isinstance(self.network, StackedNetwork):
             return self.network.states_at_once(self.spec.num_items, self.spec.num_select)
         return None
+
+    def _shared(
+        self, network: StepNetwork, own: Params, observation: Observation, action: Action
+    ) -> Any:
+        """What the picks of each step of a batch share: by every set, or by a single one."""
+        one = partial(network.shared, own)
+        sets, rows = jax.tree.leaves(own)[0].shape[0], observation.present.shape[1]
+        if sets * rows < ROWS_TOGETHER:
+            shared = jax.vmap(one)(observation, action)
+        else:
+            shared = jax.lax.map(lambda step: one(*step), (observation, action))
+        return shared if _many(own) else jax.tree.map(lambda leaf: leaf[:, 0], shared)
 
     def _of_phases(self, params: Params, phase_map: Int[Array, " K"]) -> Params:
         """A set for each phase, or one for all; those of independent sharing stand in order."""

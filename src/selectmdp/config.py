@@ -2,7 +2,7 @@
 
 import math
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from importlib.metadata import version
 from numbers import Real
@@ -14,10 +14,14 @@ from selectmdp.algorithms import algorithm
 from selectmdp.learners.presets import preset
 from selectmdp.machine import threads
 from selectmdp.settings import with_changes
-from selectmdp.spec import SelectError, check_count, check_seed
+from selectmdp.spec import SelectError, Spec, check_count, check_seed
+from selectmdp.tasks import is_known
 
 MOST_STEPS = 2**31 - 1
 """A run counts its steps in 32 bits."""
+MOST_ROWS = 10_000_000
+"""Items, context and picks of a run's world together; in a world of ours all numbers among its
+options. A file may say anything, and arrays of these sizes are made."""
 MOST_MINUTES = 366 * 24 * 60
 """A year."""
 
@@ -102,6 +106,26 @@ class TrainConfig:
         then, now = told.get("all_settings", {}), asdict(config.full_settings)
         moved = {name: value for name, value in then.items() if _listed(now.get(name)) != value}
         return replace(config, settings={**config.settings, **moved})
+
+
+def check_sizes(config: TrainConfig, spec: Spec) -> None:
+    """Refuse a world larger than any that is trained in."""
+    of_spec = spec.num_items + spec.num_context + spec.num_select
+    rows = max(of_spec, _sum(config.options.values()) if is_known(config.task) else 0)
+    if rows > MOST_ROWS:
+        raise SelectError(
+            f"N={spec.num_items}, U={spec.num_context}, K={spec.num_select}, options "
+            f"{dict(config.options)}: sizes add up to {rows:,}, more than the {MOST_ROWS:,} that a "
+            "run may have; choose smaller ones"
+        )
+
+
+def _sum(values: Iterable[Any]) -> int:
+    """Of all whole numbers, also within tuples."""
+    return sum(
+        _sum(value) if isinstance(value, tuple) else abs(value) if isinstance(value, int) else 0
+        for value in values
+    )
 
 
 def differences(kept: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from selectmdp.envs.base import offers
 from selectmdp.spec import SelectError, Spec, check_count, check_seed
 from selectmdp.tasks import describe
 from selectmdp.types import Action, Observation
@@ -22,6 +23,8 @@ from selectmdp.types import Action, Observation
 Progress = Callable[[int, int], None]
 ParametricActor = Callable[[Any, Key[Array, ""], Any, Observation], Action]
 
+EPISODE_STEPS = 1000
+"""Steps of an evaluated episode where the world has no time limit."""
 PIECE = 25
 """Steps compiled into one call: progress can be shown and Ctrl-C heard between two."""
 
@@ -78,7 +81,7 @@ class Evaluator:
         steps: int | None = None,
         progress: Progress = lambda done, total: None,
     ) -> Evaluation:
-        """Mean reward of a step; `steps` of an episode are the time limit unless given."""
+        """Mean reward of a step; `steps` are of an episode, as `episode_steps` has them."""
         check_episodes(episodes)
         length, seed = episode_steps(self.env, steps), check_seed(seed)
         keys = jax.vmap(partial(jax.random.fold_in, jax.random.key(seed)))(jnp.arange(episodes))
@@ -112,13 +115,9 @@ def check_episodes(episodes: int) -> None:
         raise SelectError(f"episodes={episodes}: must be at least 1")
 
 
-def episode_steps(env: Any, steps: int | None) -> int:
-    """Steps of an episode: those asked for, or the world's time limit."""
-    length = getattr(env, "time_limit", None) if steps is None else steps
-    if length is None:
-        raise SelectError(
-            f"{type(env).__name__} has no time_limit: say how long an episode is with steps=…"
-        )
+def episode_steps(env: Any, steps: int | None = None) -> int:
+    """Steps of an evaluated episode: those asked for, the world's time limit, or 1000."""
+    length = (offers(env, "time_limit") or EPISODE_STEPS) if steps is None else steps
     if check_count("steps", length) < 1:
         raise SelectError(f"steps={length}: must be at least 1")
     return int(length)

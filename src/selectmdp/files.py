@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from selectmdp.spec import SelectError
+from selectmdp.spec import PlaceFault
 
 MOST_JSON = 1_000_000
 """Bytes of a config, a manifest or a result; ours have some thousand, a larger one is not read."""
@@ -24,7 +24,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file under another name first, so that no reader, and no crash, sees half of it."""
     target = Path(path)
     if target.is_dir():
-        raise SelectError(f"{target} is a folder: give the name of a file")
+        raise PlaceFault(f"{target} is a folder: give the name of a file")
     draft = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.tmp")
     with told(target):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -96,7 +96,7 @@ def told(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise SelectError(
+        raise PlaceFault(
             f"cannot write {path}: {error.strerror or error}; "
             "make room on the disk, or choose a folder that can be written"
         ) from error

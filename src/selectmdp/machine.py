@@ -2,9 +2,14 @@
 
 import math
 import os
+import socket
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from selectmdp.spec import SelectError, Spec
 
 
 def cores() -> int:
@@ -12,6 +17,21 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):  # Linux
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def keep_to_a_core(names: str = "selectmdp-core-") -> None:
+    """Keep this process to a core that none has so; to no one core where there is none left.
+
+    Each core has a name among Linux's own, which a process has until its end, however that comes.
+    """
+    if sys.platform != "linux":
+        return
+    for core in sorted(os.sched_getaffinity(0)):
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as taken:
+            taken.bind(f"\0{names}{core}")
+            taken.detach()  # open from here on
+            os.sched_setaffinity(0, {core})
+            return
 
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
@@ -43,6 +63,28 @@ def compiled_cache() -> Path | None:
 
 
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+@contextmanager
+def enough_memory(spec: Spec | None = None) -> Iterator[None]:
+    """A lack of memory becomes a message, with the sizes of the world where they are known."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:  # JAX's own is a RuntimeError
+        said = str(error)
+        told = isinstance(error, MemoryError) or any(words in said for words in NO_MEMORY)
+        if not told:
+            raise
+        sizes = "this"
+        if spec is not None:
+            sizes = f"N={spec.num_items}, U={spec.num_context}, K={spec.num_select}"
+        raise SelectError(
+            f"there is not the memory for {sizes} ({(said or 'MemoryError').splitlines()[0]}): "
+            "choose fewer items or picks, episodes or environments, or a smaller batch"
+        ) from error
+
+
+NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")
 
 
 def peak_megabytes() -> float:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from selectmdp import iterative, sharing
 from selectmdp.agent import Agent
@@ -76,39 +76,48 @@ class Policy:
         )
         seen, batched, give = understood(observation, self.spec)
         num_items = seen.items.shape[1]
-        if num_select is None:
-            seen = padded(seen, count)
+        seen = padded(seen, count)
         self._check(seen, count)
         key = jax.random.key(check_seed(seed))
         with heard(self._faults):
             picked = _select(self.agent, self.params, self._map(count), key, seen)
             action, values = jax.block_until_ready(picked)
-        own = [*range(num_items), *range(seen.items.shape[1], values.shape[2])]  # and the pass
 
         def given(leaf: Any) -> Any:
             return give(leaf) if batched else give(leaf)[0]
 
+        own = _given_rows(num_items, seen, values.shape[2])
         return Picks(
             items=given(action.items),
             commands=given(action.commands),
             extrapolates=count != self.spec.num_select,
-            q_values=given(values[:, :, np.array(own)]) if q_values else None,
+            q_values=given(values[:, :, own]) if q_values else None,
         )
 
     def q_values(self, observation: Any, picks: Sequence[tuple[int, int]] = ()) -> Any:
         """[N, C]: what each next pick is worth after some (item, command); −inf: not allowed.
 
+        The earlier picks must be such as may be made one after the other.
         Where a pass is allowed there is one more row, which begins with what passing is worth.
         """
         seen, batched, give = understood(observation, self.spec)
         count = self.spec.num_select
         if batched:
             raise SelectError("q_values takes one state: give one row of the batch")
-        self._check(seen, count)
         made = _check_picks(picks, count, seen.legal.shape[1:])
+        num_items = seen.items.shape[1]
+        seen = padded(seen, count)
+        self._check(seen, count)
         with heard(self._faults):
             told = _values(self.agent, self.params, self._map(count), seen, made, len(picks))
-            return give(jax.block_until_ready(told))
+            values, legal = jax.block_until_ready(told)
+        for number, (item, command) in enumerate(picks):
+            if not legal[number]:
+                raise SelectError(
+                    f"picks={[*picks]}: ({item}, {command}) is not legal there, or absent: give "
+                    "earlier picks that may be made one after the other"
+                )
+        return give(values[_given_rows(num_items, seen, len(values))])
 
     def actor(self, env: Any) -> Actor:
         """This policy in a world of other N, U and K perhaps; one it cannot serve is refused."""
@@ -188,11 +197,20 @@ def _values(
     observation: Observation,
     picks: Action,
     phase: Int[Array, ""],
-) -> Float[Array, "rows C"]:
+) -> tuple[Float[Array, "rows C"], Bool[Array, " K"]]:
+    """The values after these picks, and which of them were legal when they were made."""
     seen = jax.tree.map(lambda leaf: leaf[0], observation)
     own = sharing.of_phase(params, phase_map, phase)
     allowed = agent.open_pairs(seen, iterative.Selection(picks, phase))
-    return jnp.where(allowed, agent.network.values(own, seen, picks), -jnp.inf)
+    before = jax.tree.map(lambda leaf: leaf[:-1], iterative.selections(picks))
+    masks = jax.vmap(lambda made: iterative.legal(seen, made, agent.legal_after))(before)
+    legal = masks[jnp.arange(picks.items.shape[0]), picks.items, picks.commands]
+    return jnp.where(allowed, agent.network.values(own, seen, picks), -jnp.inf), legal
+
+
+def _given_rows(num_items: int, padded: Observation, rows: int) -> Int[np.ndarray, " own"]:
+    """Those of the items that were given, and the pass."""
+    return np.array([*range(num_items), *range(padded.items.shape[1], rows)])
 
 
 def _check_picks(

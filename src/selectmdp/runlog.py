@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from selectmdp.files import MOST_TABLE, read_bounded, told, write_whole
-from selectmdp.spec import SelectError, check_count
+from selectmdp.spec import PlaceFault, SelectError, check_count
 
 COLUMNS = (
     "step",
@@ -107,7 +107,7 @@ class RunLog:
 def read_rows(path: Path) -> list[dict[str, float]]:
     """The rows of a `metrics.csv`, empty cells left out; a last line cut off is passed over."""
     if not path.is_file():
-        raise SelectError(f"{path}: no such file; a training run writes it into its folder")
+        raise PlaceFault(f"{path}: no such file; a training run writes it into its folder")
     return [row for _, row in _lines(path)]
 
 
@@ -173,12 +173,12 @@ def _lines(path: Path) -> list[tuple[str, dict[str, float]]]:
         text = read_bounded(path, MOST_TABLE).decode(errors="replace")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise SelectError(f"cannot read {path}: {reason}; mend that first") from error
+        raise PlaceFault(f"cannot read {path}: {reason}; mend that first") from error
     *lines, cut = text.replace("\r\n", "\n").split("\n")
     if not lines and _HEADER.startswith(cut):  # killed before the first line was out
         return []
     if not lines or lines[0] != _HEADER:
-        raise SelectError(
+        raise PlaceFault(
             f"{path} is not the log of a training run: its first line should be {_HEADER!r}; "
             "choose another folder, or move that file away"
         )
@@ -188,7 +188,7 @@ def _lines(path: Path) -> list[tuple[str, dict[str, float]]]:
         if row is not None:
             rows.append((line, row))
         elif number < len(lines):
-            raise SelectError(f"{path}, line {number}: {line[:60]!r} is damaged; delete that line")
+            raise PlaceFault(f"{path}, line {number}: {line[:60]!r} is damaged; delete that line")
     return rows
 
 

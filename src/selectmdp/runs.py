@@ -20,7 +20,7 @@ import jax
 from selectmdp import agent, checkpoint, worlds
 from selectmdp.agent import Agent
 from selectmdp.checkpoint import CheckpointError, Keeper
-from selectmdp.config import TrainConfig, differences, versions
+from selectmdp.config import TrainConfig, check_sizes, differences, versions
 from selectmdp.envs.base import is_numpy, offers
 from selectmdp.evaluation import check_world
 from selectmdp.factories import is_factory
@@ -36,7 +36,7 @@ from selectmdp.learners.presets import preset
 from selectmdp.policy import Policy
 from selectmdp.settings import Hosting
 from selectmdp.sharing import PhaseMap
-from selectmdp.spec import SelectError, Spec, check_count
+from selectmdp.spec import PlaceFault, SelectError, Spec, check_count
 
 CONFIG = "config.json"
 HOLDER = ".process"
@@ -52,7 +52,7 @@ NEEDED = ("legal_after", "sort_key")
 def check_empty(folder: Path) -> None:
     """A folder with something in it is left alone; a run killed before its config is nothing."""
     if any(not re.fullmatch(LEFTOVER, path.name) for path in folder.iterdir()):
-        raise SelectError(
+        raise PlaceFault(
             f"{folder} exists and is not empty: choose another --out, or go on with the run in it "
             "by --resume"
         )
@@ -65,10 +65,10 @@ def make_folder(folder: Path) -> bool:
         folder.mkdir(parents=True, exist_ok=True)
         any(folder.iterdir())
     except FileExistsError:
-        raise SelectError(f"{folder} is a file: choose another --out") from None
+        raise PlaceFault(f"{folder} is a file: choose another --out") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise SelectError(f"{folder} cannot be made ({reason}): choose another --out") from None
+        raise PlaceFault(f"{folder} cannot be made ({reason}): choose another --out") from None
     return new
 
 
@@ -87,7 +87,7 @@ def check_links(folder: Path) -> None:
     """A run that goes on writes into its own folders alone, wherever it came from."""
     for path in (folder / "checkpoints", folder / "tensorboard"):
         if path.is_symlink():
-            raise SelectError(f"{path} is a link: put the folder itself there, then resume")
+            raise PlaceFault(f"{path} is a link: put the folder itself there, then resume")
 
 
 @contextmanager
@@ -103,7 +103,7 @@ def alone_in(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise SelectError(
+            raise PlaceFault(
                 f"{folder}: {_holder(folder)} is training here; wait for it, or stop it"
             ) from None
         except OSError:  # a file system without locks
@@ -132,7 +132,9 @@ def config_of(folder: Path, content: Any = None) -> tuple[TrainConfig, Spec]:
     """The config of the run in a folder, and the sizes of its world; of `content` if it is read."""
     told = content_of(folder) if content is None else content
     try:
-        return TrainConfig.from_json(told["config"]), Spec(**told["spec"])
+        config, spec = TrainConfig.from_json(told["config"]), Spec(**told["spec"])
+        check_sizes(config, spec)
+        return config, spec
     except (ValueError, KeyError, TypeError) as error:
         raise _unread(folder, error) from None
 
@@ -142,13 +144,13 @@ def content_of(folder: Path) -> Any:
     try:
         return unsealed(read_bounded(folder / CONFIG, MOST_JSON))
     except FileNotFoundError:
-        raise SelectError(f"{folder} holds no run: there is no {CONFIG} in it") from None
+        raise PlaceFault(f"{folder} holds no run: there is no {CONFIG} in it") from None
     except (OSError, ValueError) as error:
         raise _unread(folder, error) from None
 
 
-def _unread(folder: Path, error: Exception) -> SelectError:
-    return SelectError(f"{folder / CONFIG} cannot be read ({error}): train again elsewhere")
+def _unread(folder: Path, error: Exception) -> PlaceFault:
+    return PlaceFault(f"{folder / CONFIG} cannot be read ({error}): train again elsewhere")
 
 
 def is_run(path: str | Path) -> bool:
@@ -189,6 +191,7 @@ def meta_of(folder: Path) -> tuple[TrainConfig, dict[str, Any]]:
     meta = checkpoint.manifest(folder)
     try:
         config, spec = TrainConfig.from_json(meta["config"]), Spec(**meta["spec"])
+        check_sizes(config, spec)
         sets = [check_count("phase_map", each) for each in meta["phase_map"]]
         if len(sets) != spec.num_select or max(sets) >= spec.num_select:
             raise SelectError("phase_map and num_select do not fit")

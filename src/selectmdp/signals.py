@@ -15,6 +15,12 @@ class Stopped(Exception):
         self.signal_number = signal_number
 
 
+def asked_to_end(code: int) -> int | None:
+    """The signal that asked for an end, of a process that ended with this code for one."""
+    number = code - 128 if code > 128 else -code
+    return number if number in (signal.SIGINT, signal.SIGTERM) else None
+
+
 @contextmanager
 def noted() -> Iterator[list[int]]:
     """The signals that came so far; a second one of a kind is not held back."""

@@ -8,6 +8,10 @@ class SelectError(ValueError):
     """A value that breaks a rule of ours; the message names the value, the rule and the fix."""
 
 
+class PlaceFault(SelectError):
+    """Files or a folder are at fault and no value: later, or elsewhere, the same values do."""
+
+
 class WorldFault(SelectError):
     """A world broke while it was played; the message names the environment, its step and why."""
 

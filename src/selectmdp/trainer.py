@@ -21,9 +21,9 @@ from selectmdp.checkpoint import CheckpointError
 from selectmdp.config import TrainConfig, differences, versions
 from selectmdp.display import TrainingDisplay
 from selectmdp.engines import ChunkReport, Running
-from selectmdp.evaluation import Evaluation
+from selectmdp.evaluation import Evaluation, episode_steps
 from selectmdp.factories import is_factory
-from selectmdp.machine import peak_megabytes
+from selectmdp.machine import enough_memory, peak_megabytes
 from selectmdp.policy import Policy
 from selectmdp.results import TrainResult
 from selectmdp.runlog import RunLog
@@ -55,7 +55,7 @@ class Trainer:
         self.engine = world.engine(self.learner, config.seed)
         self.judge = world.judge(self.learner.agent.actor(world.env))
         self.keeper = runs.keeper(folder)
-        self.episode_steps = worlds.episode_steps(world)
+        self.episode_steps = episode_steps(world.env)
         self.began = time.monotonic() if began is None else began
         self.speed: float | None = None
         self.best: float | None = None
@@ -71,6 +71,7 @@ class Trainer:
         if self.engine.devices > 1:
             title += f", on {self.engine.devices} devices"
         with ExitStack() as stack:
+            stack.enter_context(enough_memory(self.world.env.spec))
             stack.enter_context(self._blaming())
             stack.enter_context(self.world.opened())
             self.caught = stack.enter_context(signals.noted())

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from selectmdp import pace, processes, runs, tasks, worlds
-from selectmdp.config import TrainConfig, differences, plain, whole_chunks
+from selectmdp.config import TrainConfig, check_sizes, differences, plain, whole_chunks
 from selectmdp.envs.base import is_jax, offers
 from selectmdp.factories import is_factory
 from selectmdp.learners.presets import check_suits
@@ -88,6 +88,7 @@ def train(
     if steps is not None and minutes is not None:
         raise SelectError(f"steps={steps} and minutes={minutes}: give one of them")
     # Refuses what the task or the devices cannot serve, before a folder is made.
+    check_sizes(config, world.env.spec)
     world.try_heuristic()
     devices = world.engine(runs.learner_of(config, world.env), config.seed).devices
     with ExitStack() as stack:

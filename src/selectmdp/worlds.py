@@ -15,13 +15,11 @@ from selectmdp.engines import Compiled, Engine
 from selectmdp.envs.base import check_offers, is_jax, offers
 from selectmdp.evaluation import Evaluation, Evaluator, ParametricActor, Progress
 from selectmdp.learners.base import Learner
+from selectmdp.machine import enough_memory
 from selectmdp.references import REFERENCES, reference
 from selectmdp.settings import Hosting
 from selectmdp.sharded import Sharded
 from selectmdp.spec import SelectError
-
-EPISODE_STEPS = 1000
-"""Steps of an evaluated episode where the world has no time limit."""
 
 
 class Judge(Protocol):
@@ -151,11 +149,6 @@ def has_name(task: str) -> bool:
     return is_registered(task)
 
 
-def episode_steps(world: World) -> int:
-    """Steps of an evaluated episode."""
-    return offers(world.env, "time_limit") or EPISODE_STEPS
-
-
 def references(world: World) -> dict[str, Judge]:
     """Judges of the policies to compare with; not every world offers a heuristic."""
     judges = {}
@@ -179,8 +172,8 @@ def evaluate(
 ) -> Evaluation:
     """Mean reward of a step under a policy: a trained one, a reference's name, or an `Actor`.
 
-    The task is as `train` has it. `steps` of an episode are the world's time limit unless given;
-    `progress` hears (done, all).
+    The task is as `train` has it. `steps` of an episode are the world's time limit unless given,
+    and 1000 where it has none, as after a training; `progress` hears (done, all).
     """
     place = world(task, options, Hosting(workers, timeout))
     return evaluated(place, policy, episodes=episodes, seed=seed, steps=steps, progress=progress)
@@ -188,8 +181,8 @@ def evaluate(
 
 def evaluated(world: World, policy: Any, **how: Any) -> Evaluation:
     """A policy, as `evaluate` has it, on a world; `how` is as `Judge` has it."""
-    with world.opened():
-        return _judge(world, policy)(**{"steps": episode_steps(world), **how})
+    with enough_memory(world.env.spec), world.opened():
+        return _judge(world, policy)(**how)
 
 
 def _judge(world: World, policy: Any) -> Judge:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from selectmdp.check.watch import Hangs
 from selectmdp.factories import told
 from selectmdp.spec import SelectError
 
@@ -109,6 +110,10 @@ def _verdict(check: Check, probe: object) -> CheckResult:
         return CheckResult(check.name, "fail", str(wrong))
     except NotChecked as reason:
         return CheckResult(check.name, "not checked", str(reason))
+    except Hangs as hangs:
+        return CheckResult(check.name, "fail", f"{hangs}; mend that first")
+    except KeyboardInterrupt as stopped:
+        raise KeyboardInterrupt(", ".join([f"in check {check.name!r}", *stopped.args])) from stopped
     except (Exception, SystemExit) as error:  # the environment's own: it fails this check only
         message = f"the environment raised {told(error)}; mend that first"
         return CheckResult(check.name, "fail", message)

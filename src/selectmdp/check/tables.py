@@ -2,7 +2,16 @@
 
 from collections.abc import Callable
 
-from selectmdp.check import forms, gym_env, numpy_env, numpy_rules, played, refusals, symmetry
+from selectmdp.check import (
+    forms,
+    gym_env,
+    nothing,
+    numpy_env,
+    numpy_rules,
+    played,
+    refusals,
+    symmetry,
+)
 from selectmdp.check.gym_probe import GymProbe
 from selectmdp.check.probe import JaxProbe
 from selectmdp.check.report import Check
@@ -51,6 +60,7 @@ JAX_CHECKS = (
     Check("legal mask", played.legal_mask, _FORMS),
     Check("legal_after", played.legal_after, _FORMS),
     Check("partial reward", played.partial_reward, _FORMS),
+    Check("item −1", nothing.minus_one, _FORMS),
     Check("permutation", symmetry.permutation, _FORMS),
     Check("time limit", _time_limit, _FORMS),
     Check("legal picks accepted", _at_edge(gym_env.accepted), _FORMS),

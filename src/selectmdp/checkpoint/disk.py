@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from selectmdp.files import check_size
-from selectmdp.spec import SelectError
+from selectmdp.spec import PlaceFault
 
 WRITING, REPLACED = ".writing-", ".replaced-"
 
 
-class CheckpointError(SelectError):
+class CheckpointError(PlaceFault):
     """A checkpoint that cannot be written or believed; the message names the file and the fix."""
 
 

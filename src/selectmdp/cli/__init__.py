@@ -14,8 +14,9 @@ from selectmdp.cli.measure import bench
 from selectmdp.cli.play import check, demo, evaluate
 from selectmdp.cli.show import report, watch
 from selectmdp.cli.verify import verify
+from selectmdp.machine import enough_memory
 from selectmdp.signals import Stopped
-from selectmdp.spec import SelectError
+from selectmdp.spec import PlaceFault, SelectError
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "train": train,
@@ -35,9 +36,10 @@ COMMANDS: dict[str, Callable[..., None]] = {
 }
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: list[str] | None = None, *, place: int = 2) -> None:
     """Run one command; a broken rule ends with its message and exit code 2.
 
+    Who starts it as a process may want another code, `place`, where files or folders are at fault.
     A signal ends it with the code that shells know it by, after what could be saved is saved.
     """
     for stream in (sys.stdout, sys.stderr):
@@ -45,18 +47,19 @@ def main(arguments: list[str] | None = None) -> None:
             # ± on a terminal that has none is no reason to die
             stream.reconfigure(errors="replace")
     try:
-        tyro.extras.subcommand_cli_from_dict(
-            COMMANDS,
-            prog="selectmdp",
-            description="Choose K of N things and tell each what to do, again and again.",
-            args=sys.argv[1:] if arguments is None else arguments,
-        )
+        with enough_memory():
+            tyro.extras.subcommand_cli_from_dict(
+                COMMANDS,
+                prog="selectmdp",
+                description="Choose K of N things and tell each what to do, again and again.",
+                args=sys.argv[1:] if arguments is None else arguments,
+            )
     except SelectError as error:
-        raise _ended(str(error), 2) from None
-    except Stopped as stopped:
-        raise _ended(str(stopped), 128 + stopped.signal_number) from None
-    except KeyboardInterrupt:
-        ended = _ended("stopped", 130)
+        raise _ended(str(error), place if isinstance(error, PlaceFault) else 2) from None
+    except Stopped as saved:
+        raise _ended(str(saved), 128 + saved.signal_number) from None
+    except KeyboardInterrupt as stopped:
+        ended = _ended(" ".join(["stopped", *map(str, stopped.args)]), 130)
         if arguments is None:  # a thread of JAX may be compiling: shutting down under it crashes
             sys.stdout.flush()
             os._exit(130)

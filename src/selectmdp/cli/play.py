@@ -82,6 +82,7 @@ def check(
     /,
     world: World = DEFAULTS,
     seed: int = 0,
+    timeout: float = 60.0,
     json: Flag = False,
 ) -> None:
     """Check a world of yours against the rules of a Select-MDP.
@@ -91,6 +92,7 @@ def check(
             Gymnasium; or one of our names, as league.
         world: what the factory is given, if it takes that.
         seed: where the checks' randomness begins.
+        timeout: seconds that making, resetting or stepping a world that is not in JAX may take.
         json: print one object instead of lines for people.
     """
     from selectmdp import console, tasks
@@ -102,7 +104,7 @@ def check(
     factory = WORLDS[target] if tasks.is_known(target) else found(target)
     with console.progress(f"checks of {target}") as bar:
         report = check_select_env(
-            lambda: made(factory, repr(target), given), seed=seed, progress=bar
+            lambda: made(factory, repr(target), given), seed=seed, timeout=timeout, progress=bar
         )
     if json:
         console.as_json(report.to_json())

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from selectmdp import signals
 from selectmdp.config import TrainConfig
 from selectmdp.experiments import store
 from selectmdp.experiments.jobs import Job, fingerprint
@@ -73,6 +74,9 @@ def play(folder: Path, job: Job, run: Path, budget: str) -> None:
         ended = subprocess.run(
             [sys.executable, "-m", "selectmdp", *typed], capture_output=True, check=False
         )
+        stopped = signals.asked_to_end(ended.returncode)
+        if stopped is not None:
+            raise signals.Stopped(f"stopped while {job.name} was played elsewhere", stopped)
         if ended.returncode:
             raise SelectError(f"`selectmdp {' '.join(typed)}`: {ended.stderr.decode().strip()}")
         told = json.loads(ended.stdout)

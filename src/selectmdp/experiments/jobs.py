@@ -6,16 +6,16 @@ One description serves every engine: the processes of this machine, and a cluste
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from selectmdp import runs
 from selectmdp.config import TrainConfig, differences
 from selectmdp.files import read_json
-from selectmdp.spec import SelectError
+from selectmdp.spec import PlaceFault, SelectError
 from selectmdp.tasks import told_items
 
 
@@ -33,6 +33,22 @@ class Job(NamedTuple):
         return [*arguments(self.config), "--out", str(folder), "--json"]
 
 
+class Failed(NamedTuple):
+    """A run that did not come to its end."""
+
+    job: Job
+    told: str
+    """Why, in a line."""
+    lasting: bool = False
+    """Its values are at fault: tried again, it would fail again."""
+
+
+def again(failed: Sequence[Failed]) -> SelectError:
+    """What to tell of runs that failed."""
+    told = "; ".join(each.told for each in failed)
+    return SelectError(f"{told}. The same command tries these again")
+
+
 VARIED = ("preset", "steps", "evaluations", "episodes")
 """What a name tells of a run only where its runs differ in it."""
 
@@ -40,17 +56,19 @@ VARIED = ("preset", "steps", "evaluations", "episodes")
 def jobs_of(configs: Sequence[TrainConfig]) -> tuple[Job, ...]:
     """A job for each config, named after what it is and in what it differs from the others.
 
-    The same config twice is one job. Where a name does not tell two apart, it is numbered.
+    The same config twice is one job. Where a name does not tell two apart, their fingerprints do,
+    so that no name depends on the order of the configs.
     """
     varied = [name for name in VARIED if len({getattr(config, name) for config in configs}) > 1]
-    of_name: dict[str, TrainConfig] = {}
+    named: dict[str, Job] = {}
     for config in configs:
         more = [f"{name}={getattr(config, name)}" for name in varied]
-        name = "-".join([name_of(config), *more])
-        names = chain([name], (f"{name}-{number}" for number in count(2)))
-        free = next(name for name in names if of_name.get(name, config) == config)
-        of_name[free] = config
-    return tuple(Job(name, config) for name, config in of_name.items())
+        named[fingerprint(config)] = Job("-".join([name_of(config), *more]), config)
+    often = Counter(job.name for job in named.values())
+    return tuple(
+        job if often[job.name] == 1 else job._replace(name=f"{job.name}-{mark}")
+        for mark, job in named.items()
+    )
 
 
 MOST_NAME = 150
@@ -98,7 +116,10 @@ def finished(job: Job, folder: Path) -> Mapping[str, Any] | None:
     """The result of a run that came to its end; a folder with another run in it is refused."""
     if not runs.is_run(folder):
         return None
-    kept, _ = runs.config_of(folder)
+    try:
+        kept, _ = runs.config_of(folder)
+    except PlaceFault:
+        return None  # the process that goes on with it says what is wrong
     told = differences(asdict(kept), asdict(job.config))
     if told:
         raise SelectError(f"{folder} holds another run: {'; '.join(told)}. Choose another --out")

@@ -5,6 +5,7 @@ where memory ran out. Children end, after saving, when their parent does; Ctrl-C
 """
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from selectmdp import console, runs, signals
-from selectmdp.experiments.jobs import Job, finished
+from selectmdp.experiments.jobs import Failed, Job, finished
 from selectmdp.files import told
 from selectmdp.machine import ONE_THREAD, compiled_cache, cores
 from selectmdp.spec import SelectError, check_count
@@ -22,21 +23,28 @@ from selectmdp.spec import SelectError, check_count
 LOOK = 0.5
 """Seconds between two looks at the running processes."""
 PATIENCE = 60.0
-"""Seconds that a run left over by a killed parent has to save and end."""
+"""Seconds that a run has to save and end, also one left over by a killed parent."""
 RETRIES = 5
 """How often a run goes on whose process, or whose worker on Ray, was killed."""
 
 CHILD = """
-import ctypes, os, runpy, signal, sys
-parent = int(sys.argv.pop(1))
+import ctypes, os, signal, sys
+parent, own_core = int(sys.argv.pop(1)), sys.argv.pop(1) == "1"
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it for what they put aside
 if sys.platform == "linux":  # SIGTERM, which saves, when the parent is gone (PR_SET_PDEATHSIG)
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)
     if os.getppid() != parent:  # it went before that
         sys.exit(128 + signal.SIGTERM)
-sys.argv[0] = "selectmdp"
-runpy.run_module("selectmdp", run_name="__main__")
+from selectmdp.cli import main
+from selectmdp.machine import keep_to_a_core
+if own_core:
+    keep_to_a_core()
+main(place=75)
 """
 """`selectmdp`, as a child that does not outlive its parent; no fork, which threads forbid."""
+REFUSED = 2
+"""How a child ends whose values are at fault; where its place is, by 75, EX_TEMPFAIL of sysexits.h.
+Who was stopped, or broke, could not say what was wrong."""
 
 
 class UnderWay(NamedTuple):
@@ -53,8 +61,6 @@ class Running(NamedTuple):
     folder: Path
     process: "subprocess.Popen[bytes]"
     log: Path
-    core: int | None
-    """The one that it keeps to; None: it may use any."""
     deaths: int
     """Processes of it that were killed before this one."""
 
@@ -70,15 +76,15 @@ def run_all(
     workers: int | None,
     done: Done,
     look: Look = lambda running: None,
-) -> list[str]:
+) -> list[Failed]:
     """Run every job in `root`/its name; `done` hears of each that ends well, finished ones at once.
 
-    Gives what went wrong, a line for each run that failed; the others went on.
+    Gives the runs that failed; the others went on.
     """
     side_by_side = cores() if workers is None else check_count("workers", workers)
     if side_by_side < 1:
         raise SelectError(f"workers={workers}: must be at least 1")
-    left, running, failed = list(jobs), list[Running](), list[str]()
+    left, running, failed = list(jobs), list[Running](), list[Failed]()
     ended: list[UnderWay] = []
     with signals.noted() as caught:
         try:
@@ -89,26 +95,41 @@ def run_all(
                     if settled(job, folder) is not None:
                         done(job, folder)
                     else:
-                        running.append(_begun(job, folder, side_by_side, running))
+                        running.append(_begun(job, folder, side_by_side, len(left) + len(running)))
                 while ended:  # after others have begun: no core waits while `done` takes its time
                     done(*ended.pop(0))
                 look([UnderWay(each.job, each.folder) for each in running])
                 time.sleep(LOOK if running else 0.0)
+                if caught:
+                    break
                 for each in [each for each in running if each.process.poll() is not None]:
                     running.remove(each)
                     if finished(each.job, each.folder) is not None:
                         ended.append(UnderWay(each.job, each.folder))
-                    elif not caught and goes_on(each.job, each.process.returncode, each.deaths):
-                        deaths = each.deaths + 1
-                        running.append(_begun(*each[:2], side_by_side, running, deaths))
-                    elif not caught:
+                    elif goes_on(each.job, each.process.returncode, each.deaths):
+                        others, deaths = len(left) + len(running), each.deaths + 1
+                        running.append(_begun(*each[:2], side_by_side, others, deaths))
+                    else:
                         failed.append(fault(each.job, each.process.returncode, each.log))
-                        tell(failed[-1])
+                        tell(failed[-1].told)
+        except signals.Stopped as error:  # so was what `done` does
+            caught.append(error.signal_number)
         finally:
-            _end(running)
+            unsaved = _end(running, signal.SIGINT if signal.SIGTERM in caught else signal.SIGTERM)
     if caught:
-        raise signals.Stopped("stopped; all is saved. The same command goes on", caught[0])
+        raise stopped(unsaved, caught[0])
     return failed
+
+
+def stopped(unsaved: Sequence[str], signal_number: int) -> signals.Stopped:
+    """What to tell of runs that were to save and end; some may not have saved."""
+    saved = "all is saved"
+    if unsaved:
+        saved = (
+            f"{', '.join(unsaved)} were ended before they saved: they go on from their last "
+            "checkpoint. All else is saved"
+        )
+    return signals.Stopped(f"stopped; {saved}. The same command goes on", signal_number)
 
 
 def settled(job: Job, folder: Path) -> Mapping[str, Any] | None:
@@ -133,7 +154,9 @@ def tell(text: str) -> None:
     console.aside.print(text, soft_wrap=True)
 
 
-def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple["subprocess.Popen[bytes]", Path]:
+def spawn(
+    job: Job, folder: Path, *, one_thread: bool, own_core: bool = False
+) -> tuple["subprocess.Popen[bytes]", Path]:
     """The process that makes a run, or goes on with it, and the file of what it says."""
     log = folder.parent / f"{job.name}.log"
     runs.make_folder(log.parent)
@@ -151,7 +174,10 @@ def spawn(job: Job, folder: Path, *, one_thread: bool) -> tuple["subprocess.Pope
         said = log.open("xb")
     with said:
         process = subprocess.Popen(
-            [sys.executable, "-c", CHILD, str(os.getpid()), *job.command(folder)],
+            [
+                *(sys.executable, "-c", CHILD, str(os.getpid()), str(int(own_core))),
+                *job.command(folder),
+            ],
             stdout=subprocess.DEVNULL,
             stderr=said,
             env=environment,
@@ -163,30 +189,19 @@ BORDER = "╭╮╰╯│─ \t"
 """Around what the command line refuses."""
 
 
-def fault(job: Job, code: int, log: Path) -> str:
-    """What a run that failed said last."""
+def fault(job: Job, code: int, log: Path) -> Failed:
+    """A run that failed, with what it said last."""
     lines = [line.strip(BORDER) for line in log.read_text(errors="replace").splitlines()]
     last = next(filter(None, reversed(lines)), "it said nothing")
-    return f"{job.name} ended with code {code}: {last} ({log})"
+    return Failed(job, f"{job.name} ended with code {code}: {last} ({log})", code == REFUSED)
 
 
-def _begun(
-    job: Job, folder: Path, side_by_side: int, running: Sequence[Running], deaths: int = 0
-) -> Running:
-    process, log = spawn(job, folder, one_thread=side_by_side > 1)
-    core = _free_core(side_by_side, running)
-    if core is not None:
-        with suppress(OSError):  # it may have ended
-            os.sched_setaffinity(process.pid, {core})
-    return Running(job, folder, process, log, core, deaths)
-
-
-def _free_core(side_by_side: int, running: Sequence[Running]) -> int | None:
-    """A core of its own, where all have one each: runs that wander are slower by a fifth."""
-    if not hasattr(os, "sched_getaffinity") or not 1 < side_by_side == cores():
-        return None
-    taken = {each.core for each in running}
-    return min(os.sched_getaffinity(0) - taken, default=None)
+def _begun(job: Job, folder: Path, side_by_side: int, others: int, deaths: int = 0) -> Running:
+    # Where there is a run for each core it has one of its own: those that wander are slower by a
+    # fifth. The last few, and one alone, are left to the system.
+    own_core = 1 < side_by_side == cores() <= others + 1
+    process, log = spawn(job, folder, one_thread=side_by_side > 1, own_core=own_core)
+    return Running(job, folder, process, log, deaths)
 
 
 def _wait_for_leftover(folder: Path) -> None:
@@ -201,14 +216,19 @@ def _wait_for_leftover(folder: Path) -> None:
         time.sleep(LOOK)
 
 
-def _end(running: Sequence[Running]) -> None:
-    """Each saves and ends; one that hears nothing is killed."""
+def _end(running: Sequence[Running], how: signal.Signals) -> list[str]:
+    """Each saves and ends; one that hears nothing is killed. The names of those that did not save.
+
+    `how` is not what this process heard: a run that heard it too would not hold a second back.
+    """
     for each in running:
         if each.process.poll() is None:
-            each.process.terminate()
+            each.process.send_signal(how)
     for each in running:
         try:
             each.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             each.process.kill()
             each.process.wait()
+    ends = {each.job.name: each.process.returncode for each in running}
+    return [name for name, code in ends.items() if code and not signals.asked_to_end(code)]

@@ -16,9 +16,10 @@ from typing import Any
 import ray
 
 from selectmdp import runs, signals
-from selectmdp.experiments.jobs import Job, finished
+from selectmdp.experiments.jobs import Failed, Job, finished
 from selectmdp.experiments.local import (
     LOOK,
+    PATIENCE,
     RETRIES,
     Done,
     Look,
@@ -27,6 +28,7 @@ from selectmdp.experiments.local import (
     goes_on,
     settled,
     spawn,
+    stopped,
     tell,
 )
 from selectmdp.machine import cores
@@ -43,7 +45,7 @@ def run_all(
     workers: int | None,
     done: Done,
     look: Look = lambda running: None,
-) -> list[str]:
+) -> list[Failed]:
     """Run every job as a Ray task; as `local.run_all`. A cluster that is there keeps its size."""
     cpus, gpus = (_asked(name) for name in REQUESTS)
     started = not ray.is_initialized()
@@ -90,39 +92,47 @@ def _warn(kind: str, asked: float, name: str) -> None:
 
 def _run(
     jobs: Sequence[Job], root: Path, cpus: float, gpus: float, done: Done, look: Look
-) -> list[str]:
+) -> list[Failed]:
     task = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=RETRIES)(_one)
     waiting: dict[Any, Job] = {}
-    failed: list[str] = []
+    failed: list[Failed] = []
     with signals.noted() as caught:
-        for job in jobs:
-            if finished(job, root / job.name) is not None:
-                done(job, root / job.name)
-            else:
-                waiting[task.remote(job, str(root / job.name), cpus <= 1)] = job
-        while waiting and not caught:
-            look(_under_way(waiting, root))
-            ready, _ = ray.wait(list(waiting), timeout=LOOK)
-            for each in ready:
-                job = waiting.pop(each)
-                try:
-                    wrong = ray.get(each)
-                except ray.exceptions.RayError as error:
-                    wrong = f"{job.name}: {error}"
-                if wrong is None:
+        try:
+            for job in jobs:
+                if finished(job, root / job.name) is not None:
                     done(job, root / job.name)
                 else:
-                    failed.append(wrong)
-                    tell(wrong)
+                    waiting[task.remote(job, str(root / job.name), cpus <= 1)] = job
+            while waiting and not caught:
+                look(_under_way(waiting, root))
+                ready, _ = ray.wait(list(waiting), timeout=LOOK)
+                for each in ready:
+                    job = waiting.pop(each)
+                    wrong = _end_of(job, each)
+                    if wrong is None:
+                        done(job, root / job.name)
+                    else:
+                        failed.append(wrong)
+                        tell(wrong.told)
+        except signals.Stopped as error:  # so was what `done` does
+            caught.append(error.signal_number)
         if caught:
             for each in waiting:
                 ray.cancel(each, force=False)
-            _wait_for(waiting)
-            raise signals.Stopped("stopped; all is saved. The same command goes on", caught[0])
+            raise stopped(_unsaved(waiting), caught[0])
     return failed
 
 
-def _one(job: Job, place: str, one_thread: bool) -> str | None:
+def _end_of(job: Job, task: Any) -> Failed | None:
+    """What a task gave; a worker that died for good could give nothing."""
+    try:
+        given: Failed | None = ray.get(task)
+    except ray.exceptions.RayError as error:
+        return Failed(job, f"{job.name}: {error}")
+    return given
+
+
+def _one(job: Job, place: str, one_thread: bool) -> Failed | None:
     """In a worker: train to the end; what went wrong, or None."""
     folder = Path(place)
     if settled(job, folder) is not None:  # its first worker died when all was done
@@ -150,12 +160,14 @@ def _under_way(waiting: dict[Any, Job], root: Path) -> list[UnderWay]:
     return [each for each in every if (each.folder / runs.HOLDER).exists()]
 
 
-def _wait_for(waiting: dict[Any, Job]) -> None:
-    until = time.monotonic() + 60
+def _unsaved(waiting: dict[Any, Job]) -> list[str]:
+    """The names of the runs that did not end in time."""
+    until = time.monotonic() + PATIENCE
     while waiting and time.monotonic() < until:
         ready, _ = ray.wait(list(waiting), timeout=1)
         for each in ready:
             waiting.pop(each)
+    return [job.name for job in waiting.values()]
 
 
 def _asked(name: str) -> float:

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple, Protocol
 from selectmdp import runs
 from selectmdp.experiments import cost, generalization, local, sweeps
 from selectmdp.experiments.figures import FIGURES, GENERALIZATION, WHAT, Budget, chosen
-from selectmdp.experiments.jobs import Job, finished, jobs_of
+from selectmdp.experiments.jobs import Failed, Job, again, finished, jobs_of
 from selectmdp.experiments.store import Store
 from selectmdp.spec import SelectError
 
 RUNS = "runs"
 """The folder of the runs themselves, beside the CSV files."""
-Engine = Callable[..., list[str]]
+Engine = Callable[..., list[Failed]]
 """Runs jobs, as `local.run_all` does."""
 
 
@@ -100,20 +100,26 @@ def _carried_out(
     left = [task for task in tasks if not _is_kept(out, task, budget)]
     shown.total(len(tasks), len(tasks) - len(left))
     of_job = {task.job.name: task for task in left}
+    unkept: list[Failed] = []
 
     def done(job: Job, folder: Path) -> None:
         result = finished(job, folder)
         assert result is not None
-        for name in of_job[job.name].stores:
-            Store(out, name).add(job, folder, result)
-        if of_job[job.name].generalizes:
-            generalization.play(out, job, folder, budget)
-        shown.ended(job, result)
+        try:
+            for name in of_job[job.name].stores:
+                Store(out, name).add(job, folder, result)
+            if of_job[job.name].generalizes:
+                generalization.play(out, job, folder, budget)
+        except SelectError as error:  # of this run: the others go on
+            unkept.append(Failed(job, f"{job.name}: {error}"))
+            local.tell(unkept[-1].told)
+        else:
+            shown.ended(job, result)
 
     jobs = [task.job for task in left]
     failed = engine(jobs, out / RUNS, workers=workers, done=done, look=shown.look)
-    if failed:
-        raise SelectError("; ".join(failed) + ". The same command tries these again")
+    if failed or unkept:
+        raise again([*failed, *unkept])
     return {"out": str(out), "runs": len(tasks), "run_now": len(left)}
 
 

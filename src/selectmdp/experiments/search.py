@@ -10,8 +10,9 @@
     "settings.minibatch" = { choices = [16, 32, 64] }
 
 A trial is worth the mean reward over its runs, such as those of several seeds; one whose values do
-not go together, or one of whose runs fails, counts as a trial and is worth nothing. The study is a
-journal on disk: killed, it goes on, and a run that was begun goes on from its checkpoint.
+not go together, or one of whose runs fails by them, counts as a trial and is worth nothing. One
+whose runs were stopped, or had no room on the disk, is tried again. The study is a journal on disk:
+killed, it goes on, and a run that was begun goes on from its checkpoint.
 """
 
 import json
@@ -21,13 +22,20 @@ from typing import Any, NamedTuple
 
 import optuna
 
-from selectmdp import runs
+from selectmdp import files, runs
 from selectmdp.experiments import search_space, sweeps
 from selectmdp.experiments import study as studies
-from selectmdp.experiments.jobs import Job, finished, jobs_of
+from selectmdp.experiments.jobs import (
+    Failed,
+    Job,
+    again,
+    fingerprint,
+    finished,
+    jobs_of,
+    name_of,
+)
 from selectmdp.experiments.reproduce import RUNS, Engine, Show
 from selectmdp.experiments.search_picture import save_search
-from selectmdp.files import write_whole
 from selectmdp.machine import cores
 from selectmdp.spec import SelectError, check_count
 
@@ -49,15 +57,19 @@ def search(
     runs.make_folder(out)
     with runs.alone_in(out):
         study = studies.opened(out, told, seed)
-        _again(study)
+        with files.told(out / studies.JOURNAL):
+            _again(study)
         while (left := trials - len(_ended(study)) - len(_failed(study))) > 0:
             count = min(side_by_side, left)
-            asked = [search_space.asked(study, space) for _ in range(count)]
+            with files.told(out / studies.JOURNAL):
+                asked = [search_space.asked(study, space) for _ in range(count)]
             shown = _Shown(show, trials - left, trials)
-            for trial, worth in zip(
-                asked, _made(told, asked, out, workers, engine, shown), strict=True
-            ):
-                _tell(study, trial, worth)
+            worths, failed = _made(told, asked, out, workers, engine, shown)
+            with files.told(out / studies.JOURNAL):
+                for trial, worth in zip(asked, worths, strict=True):
+                    _tell(study, trial, worth)
+            if None in worths:
+                raise again([each for each in failed if not each.lasting])
     return _told(study, path, out, list(space))
 
 
@@ -75,7 +87,7 @@ def _told(study: optuna.Study, path: Path, out: Path, names: Sequence[str]) -> d
     best = study.best_trial
     rows = [{"number": each.number, "reward": each.value, **each.params} for each in _ended(study)]
     content = {"best": {"reward": best.value, **best.params}, "trials": rows, "failed": failed}
-    write_whole(out / "search.json", (json.dumps(content, indent=1) + "\n").encode())
+    files.write_whole(out / "search.json", (json.dumps(content, indent=1) + "\n").encode())
     save_search(out / "search.png", rows, names)
     return {"what": str(path), "out": str(out), **content}
 
@@ -95,8 +107,11 @@ def _made(
     workers: int | None,
     engine: Engine,
     shown: _Shown,
-) -> list[float | str]:
-    """What each trial is worth, or why it is worth nothing; their runs are made side by side."""
+) -> tuple[list[float | str | None], list[Failed]]:
+    """What each trial is worth, as `_worth` has it, and the runs that failed.
+
+    The runs of all are made side by side.
+    """
     planned = [_planned(told, trial) for trial in asked]
     rewards: dict[str, float] = {}
 
@@ -109,38 +124,42 @@ def _made(
     every = {job.name: job for jobs in planned if not isinstance(jobs, str) for job in jobs}
     runs_of_one = max((len(jobs) for jobs in planned if not isinstance(jobs, str)), default=0)
     shown.show.total(runs_of_one * shown.trials, runs_of_one * shown.before)
-    faults = engine(
+    failed = engine(
         list(every.values()), out / RUNS, workers=workers, done=done, look=shown.show.look
     )
-    return [
-        jobs if isinstance(jobs, str) else _worth([job.name for job in jobs], rewards, faults)
-        for jobs in planned
-    ]
+    worths = [jobs if isinstance(jobs, str) else _worth(jobs, rewards, failed) for jobs in planned]
+    return worths, failed
 
 
 def _planned(told: Mapping[str, Any], trial: optuna.Trial) -> tuple[Job, ...] | str:
-    """The runs of a trial, or why its values do not go together."""
+    """The runs of a trial, or why its values do not go together.
+
+    Their names have fingerprints: what other trials will choose is not known yet.
+    """
     try:
-        return jobs_of(sweeps.configs_from(search_space.with_values(told, trial.params)))
+        jobs = jobs_of(sweeps.configs_from(search_space.with_values(told, trial.params)))
     except SelectError as error:
         return str(error)
+    return tuple(
+        job._replace(name=f"{name_of(job.config)}-{fingerprint(job.config)}") for job in jobs
+    )
 
 
 def _worth(
-    names: Sequence[str], rewards: Mapping[str, float], faults: Sequence[str]
-) -> float | str:
-    if all(name in rewards for name in names):
-        return sum(rewards[name] for name in names) / len(names)
-    starts = tuple(f"{name}{mark}" for name in names for mark in (" ", ":"))
-    return "; ".join(fault for fault in faults if fault.startswith(starts))
+    jobs: Sequence[Job], rewards: Mapping[str, float], failed: Sequence[Failed]
+) -> float | str | None:
+    """The mean reward of a trial's runs, what was wrong with its values, or None: not known yet."""
+    if all(job.name in rewards for job in jobs):
+        return sum(rewards[job.name] for job in jobs) / len(jobs)
+    return "; ".join(each.told for each in failed if each.lasting and each.job in jobs) or None
 
 
-def _tell(study: optuna.Study, trial: optuna.Trial, worth: float | str) -> None:
-    """A trial without a worth counts too, and is not tried again."""
+def _tell(study: optuna.Study, trial: optuna.Trial, worth: float | str | None) -> None:
+    """One whose values are at fault counts too; one without a worth yet stays under way."""
     if isinstance(worth, str):
         trial.set_user_attr(FAULT, worth)
         study.tell(trial, state=optuna.trial.TrialState.FAIL)
-    else:
+    elif worth is not None:
         study.tell(trial, worth)
 
 

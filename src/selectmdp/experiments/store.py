@@ -14,7 +14,7 @@ from selectmdp import runs
 from selectmdp.experiments.jobs import Job, fingerprint
 from selectmdp.files import MOST_TABLE, read_bounded, read_json, write_whole
 from selectmdp.runlog import read_rows
-from selectmdp.spec import SelectError
+from selectmdp.spec import PlaceFault, SelectError
 from selectmdp.tasks import told_items
 
 Row = dict[str, str]
@@ -26,6 +26,7 @@ FINALS = (
     *("seconds", "cores", "megabytes", "selectmdp", "jax", "numpy", "python", "machine", "config"),
 )
 CURVES = ("run", "algorithm", "N", "seed", "step", "seconds", "reward", "ci95")
+METRICS = "metrics.csv"
 FINALS_END, CURVES_END = "-finals.csv", "-curves.csv"
 
 
@@ -60,12 +61,22 @@ class Store:
                 )
         raise SelectError(
             f"{self.finals_path} holds {job.name} by other options or settings, or by other "
-            "defaults of the preset: choose another --out, or delete its row"
+            "defaults of the preset: choose another --out, or delete its row and its run's folder"
         )
 
     def add(self, job: Job, folder: Path, result: Mapping[str, Any]) -> None:
         """Keep a run; the curve first, so that a row among the finals means that all is there."""
-        _merge(self.curves_path, CURVES, job.name, curve(job, folder, result["num_items"]))
+        try:
+            told = curve(job, folder, result["num_items"])
+            if not told or told[-1]["step"] != str(job.config.steps):
+                raise PlaceFault("its last evaluation is missing")
+        except SelectError as error:
+            why, _, _ = str(error).partition(";")  # its advice would leave a gap in the curve
+            raise PlaceFault(
+                f"it came to its end, but its curve is not whole ({why}): delete this run's folder "
+                f"{folder}, and the same command makes it again"
+            ) from error
+        _merge(self.curves_path, CURVES, job.name, told)
         _merge(self.finals_path, FINALS, job.name, [_final(job, folder, result)])
 
 
@@ -82,7 +93,7 @@ def curve(job: Job, folder: Path, num_items: Any) -> list[Row]:
             "reward": f"{row['eval_reward']:.5f}",
             "ci95": f"{row['eval_ci95']:.5f}" if "eval_ci95" in row else "",
         }
-        for row in read_rows(folder / "metrics.csv")
+        for row in read_rows(folder / METRICS)
         if "eval_reward" in row
     ]
 

@@ -14,8 +14,8 @@ from selectmdp.spec import Spec
 from selectmdp.types import expected_shapes
 
 DOING = ("being made", "reset", "step {age}", "greedy after step {age}",
-         "partial_reward before step {age}")  # fmt: skip
-MAKING, RESETTING, STEPPING, CHOOSING, TELLING = range(len(DOING))
+         "partial_reward before step {age}", "being closed")  # fmt: skip
+MAKING, RESETTING, STEPPING, CHOOSING, TELLING, CLOSING = range(len(DOING))
 
 
 class Block:
@@ -67,7 +67,7 @@ class Block:
         """Where a worker is, for people: the environment, its step, and how to get there."""
         row, doing = int(self.row[worker]), int(self.doing[worker])
         what = DOING[doing].format(age=int(self.age[row]))
-        if doing == MAKING:
+        if doing in (MAKING, CLOSING):
             return f"environment {row}, {what},"
         return f"environment {row}, {what} of the episode with seed {int(self.seed[row])},"
 

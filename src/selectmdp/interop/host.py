@@ -19,7 +19,7 @@ from selectmdp.envs.base import check_offers
 from selectmdp.evaluation import ParametricActor
 from selectmdp.interop.adapter import hosted
 from selectmdp.interop.called import FORMS, Called
-from selectmdp.interop.crew import Crew, Source, here
+from selectmdp.interop.crew import Crew, Source, Team, here
 from selectmdp.interop.host_loop import HostEvaluator, OnHost
 from selectmdp.interop.rows import closed
 from selectmdp.learners.base import Learner
@@ -66,7 +66,8 @@ class HostWorld:
                 f"unset {', '.join(processes.VARIABLES)}"
             )
         tells = learner.marginal and self.env.partial_reward
-        return OnHost(partial(self._crew, learner.num_envs, tells), self.env, learner, seed)
+        why = "num_envs; --set num_envs=… opens fewer"
+        return OnHost(partial(self._crew, learner.num_envs, tells, why), self.env, learner, seed)
 
     def judge(self, act: ParametricActor) -> HostEvaluator:
         return HostEvaluator(self._judges, self.env, act)
@@ -90,21 +91,26 @@ class HostWorld:
             if self._judging is not None:
                 self._open.remove(self._judging)
                 self._judging.close()
-            self._judging = self._crew(num_envs, False)
+            self._judging = self._crew(num_envs, False, "one for each episode")
         return self._judging
 
-    def _crew(self, num_envs: int, tells: bool) -> Crew:
+    def _crew(self, num_envs: int, tells: bool, why: str) -> Crew:
+        try:
+            self._open.append(Crew(self._team(num_envs, tells)))
+        except WorldFault as fault:
+            raise WorldFault(f"{fault} ({num_envs} copies are opened: {why})") from fault
+        return self._open[-1]
+
+    def _team(self, num_envs: int, tells: bool) -> Team:
         source, hosting, spec = self._source, self._hosting, self.env.spec
         workers = _workers(source, hosting, num_envs)
         if workers == 0:
-            self._open.append(Crew(here(source, spec, num_envs, tells)))
-        else:
-            from selectmdp.interop.workers import Workers
+            return here(source, spec, num_envs, tells)
+        from selectmdp.interop.workers import Workers
 
-            assert source.address is not None
-            how = (workers, hosting.timeout, tells)
-            self._open.append(Crew(Workers(source.address, source.options, spec, num_envs, *how)))
-        return self._open[-1]
+        assert source.address is not None
+        how = (workers, hosting.timeout, tells)
+        return Workers(source.address, source.options, spec, num_envs, *how)
 
 
 STANDS_FOR_OTHERS = ("GymV21Environment", "GymV26Environment")

@@ -17,7 +17,7 @@ import numpy as np
 
 from selectmdp.factories import told
 from selectmdp.interop.adapter import hosted
-from selectmdp.interop.block import CHOOSING, MAKING, RESETTING, STEPPING, TELLING, Block
+from selectmdp.interop.block import CHOOSING, CLOSING, MAKING, RESETTING, STEPPING, TELLING, Block
 from selectmdp.interop.edge import all_picks, made_picks, outcome, partial_rewards, put
 from selectmdp.spec import SelectError, WorldFault
 from selectmdp.types import Observation
@@ -54,6 +54,7 @@ class Rows:
         """Close all that can be."""
         while self._envs:
             row, env = self._envs.popitem()
+            self._now_at(row, CLOSING)
             closed(env, f"environment {row}")
 
     def _reset(self, row: int, env: Any) -> None:

@@ -2,7 +2,8 @@
 
 A worker is a fresh Python process that finds the world by its name; nothing is pickled. One that
 raises, hangs, or dies ends all of them, with one error that names the environment and its step.
-POSIX only: file descriptors are handed over.
+Each leads a process group of its own, and with it ends what its environments started. POSIX only:
+file descriptors are handed over.
 """
 
 import json
@@ -14,11 +15,14 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
+import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
-from selectmdp.interop.block import Block
+from selectmdp.interop.block import CLOSING, Block
 from selectmdp.spec import Spec, WorldFault
 
 BOOT = """
@@ -32,7 +36,7 @@ ONE_THREAD = {
 }
 """The cores are the workers'; and a sum does not depend on how many threads there are."""
 GRACE = 2.0
-"""Seconds that workers have to close their environments."""
+"""Seconds that all workers together have to close their environments."""
 
 
 class Workers:
@@ -71,7 +75,7 @@ class Workers:
                     self._selector.register(self._each[-1].wire, selectors.EVENT_READ, number)
                 self._answers()
             except BaseException:
-                self.close(grace=0.0)
+                self.close()
                 raise
 
     def do(self, command: bytes) -> None:
@@ -83,14 +87,25 @@ class Workers:
                 self._fail(number, self._each[number].death())
         self._answers()
 
-    def close(self, grace: float = GRACE) -> None:
-        """End all workers; none is left behind, whatever it is doing."""
+    def close(self, grace: float = GRACE, fault: bool = False) -> None:
+        """End all workers; none is left behind, whatever it is doing.
+
+        An environment that was not closed in time is told of. After a fault, which may be that it
+        hangs, only if its closing is what took too long.
+        """
         for worker in self._each:
             worker.wire.close()
-        for worker in self._each:
-            worker.end(grace)
+        until = time.monotonic() + grace
+        ended = [worker.end(max(until - time.monotonic(), 0.0)) for worker in self._each]
         self._each.clear()
         self._selector.close()
+        for number, in_time in enumerate(ended):
+            if not in_time and (not fault or self.block.doing[number] == CLOSING):
+                warnings.warn(
+                    f"{self.block.where(number)} did not end: it was to be closed, and was killed "
+                    f"after {grace:g} seconds",
+                    stacklevel=2,
+                )
 
     def _answers(self) -> None:
         waiting, before = set(range(len(self._each))), self.block.calls.copy()
@@ -112,7 +127,7 @@ class Workers:
         """`told` may name the environment already."""
         if not told.startswith("environment") and not told.startswith("'"):
             told = f"{self.block.where(number)} {told}"
-        self.close(grace=0.0)
+        self.close(fault=True)
         raise WorldFault(told)
 
 
@@ -161,10 +176,15 @@ class _Worker:
             return f"died with its process (killed by {signal.Signals(-code).name}){hint}"
         return f"ended its process (exit code {code}): a world must raise, not exit"
 
-    def end(self, grace: float) -> None:
+    def end(self, grace: float) -> bool:
+        """Whether it ended by itself; nothing that its environments started is left either way."""
+        in_time = True
         try:
             self.process.wait(grace)
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+            in_time = False
+        with suppress(ProcessLookupError, PermissionError):  # nothing is left, or only corpses
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
         os.close(self._lifeline)
+        return in_time

@@ -107,6 +107,30 @@ class IncrementalNetwork(Network, Protocol):
         ...
 
 
+@runtime_checkable
+class StepNetwork(Network, Protocol):
+    """One whose values of a step's K picks share much, which learning then makes once.
+
+    `value_by` of what is `shared` is `value`.
+    """
+
+    def shared(self, params: Params, observation: Observation, picks: Action) -> Any:
+        """What does not depend on how many of the picks are made, by each of R parameter sets."""
+        ...
+
+    def value_by(
+        self,
+        params: Params,
+        shared: Any,
+        observation: Observation,
+        picks: Action,
+        item: Int[Array, ""],
+        command: Int[Array, ""],
+    ) -> Float[Array, ""]:
+        """`value` by one set and its part of what is shared."""
+        ...
+
+
 def check_rows(trained: Spec, shown: Spec) -> None:
     """For networks that any N, U and K suit: what describes a row must be as in training."""
     names = ["item_features", "num_commands", "allow_pass"]

@@ -14,7 +14,8 @@ A pass, where it is allowed, is one more row beside the items, learned instead o
 what they meet, and counts in no mean.
 
 What does not depend on the picks is made once a step (`begin`); a pick adds to it (`extend`);
-`read` gives the values. Learning needs one row only and takes `value`.
+`read` gives the values. Learning needs one row only, and takes `value_by`, for which what the picks
+of a step share is made once (`shared`).
 """
 
 from dataclasses import dataclass
@@ -22,12 +23,12 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Key
+from jaxtyping import Array, Float, Int, Key
 
-from selectmdp import draws
 from selectmdp.iterative import picked
 from selectmdp.nets.base import Params, apply, check_rows, leaky, normalised, pick_rows, weight
 from selectmdp.nets.isq import SOURCES, Source
+from selectmdp.nets.messages import affine, brought_by, by_sets, messages_to, spread, with_pass
 from selectmdp.spec import Spec
 from selectmdp.types import Action, Observation
 
@@ -51,6 +52,23 @@ class Begun(NamedTuple):
     """Of the state, by the picks made."""
 
 
+class Shared(NamedTuple):
+    """What the values of all picks of a step share; None: this network has no such part."""
+
+    crowd: Float[Array, "*R H"] | None
+    """What all items that are present are, summed."""
+    brought: Float[Array, "*R P U H"] | None
+    """What each pick brings to each thing of the context."""
+
+
+class Left(NamedTuple):
+    """The items that are present and not picked."""
+
+    summed: Float[Array, " H"]
+    """What they are, summed."""
+    number: Float[Array, ""]
+
+
 @dataclass(frozen=True)
 class Pairwise:
     """Messages between items and picks, items and context; any N at run time."""
@@ -71,29 +89,29 @@ class Pairwise:
         width, features = self.channels, spec.item_features
         keys = iter(jax.random.split(key, 24))
         params: dict[str, Any] = {
-            "encode": _spread(next(keys), features, width),
-            "join": _affine(next(keys), width, width),
-            "mix": _affine(next(keys), width, width),
-            "out": _affine(next(keys), width, spec.num_commands),
+            "encode": spread(next(keys), features, width),
+            "join": affine(next(keys), width, width),
+            "mix": affine(next(keys), width, width),
+            "out": affine(next(keys), width, spec.num_commands),
         }
         for name, other in self._others(spec).items():
             params[name] = {
                 "meets": weight(next(keys), features, width, features),
-                "other": _spread(next(keys), other, width),
-                "deepen": _affine(next(keys), width, self._width),
+                "other": spread(next(keys), other, width),
+                "deepen": affine(next(keys), width, self._width),
                 "join": weight(next(keys), self._width, width, self._width),
                 "worth": weight(next(keys), width, 1, width),
             }
         if {"selected", "context"} <= set(params):
             seen, thing = features + spec.num_commands, spec.context_features
             params["gather"] = {
-                "pick": _spread(next(keys), seen, width),
+                "pick": spread(next(keys), seen, width),
                 "thing": weight(next(keys), thing, width, thing),
                 "join": weight(next(keys), width, width, width),
             }
         if "unselected" in self.sources:
             params["mean"] = {
-                "deepen": _affine(next(keys), width, width),
+                "deepen": affine(next(keys), width, width),
                 "join": weight(next(keys), width, width, width),
                 "worth": weight(next(keys), 2 * width, 1, 2 * width),
             }
@@ -121,23 +139,48 @@ class Pairwise:
         item: Int[Array, ""],
         command: Int[Array, ""],
     ) -> Float[Array, ""]:
+        """The value of one pair."""
+        shared = self.shared(jax.tree.map(lambda leaf: leaf[None], params), observation, picks)
+        own = jax.tree.map(lambda leaf: leaf[0], shared)
+        return self.value_by(params, own, observation, picks, item, command)
+
+    def shared(self, params: Params, observation: Observation, picks: Action) -> Shared:
+        """What the values of a step's picks share, by each of R parameter sets."""
+        crowd, brought = None, None
+        if "mean" in params:
+            encoded = leaky(by_sets(params["encode"], observation.items))
+            crowd = jnp.einsum("n,nrh->rh", observation.present.astype(jnp.float32), encoded)
+        if "gather" in params:
+            rows = pick_rows(observation, _but_last(picks))
+            brought = jax.vmap(brought_by, in_axes=(0, None, None))(
+                params["gather"], rows, observation.context
+            )
+        return Shared(crowd, brought)
+
+    def value_by(
+        self,
+        params: Params,
+        shared: Shared,
+        observation: Observation,
+        picks: Action,
+        item: Int[Array, ""],
+        command: Int[Array, ""],
+    ) -> Float[Array, ""]:
         """The value of one pair: of all other items only their mean is needed."""
-        picks = jax.tree.map(lambda leaf: leaf[:-1], picks)  # the last is made in no phase
+        picks = _but_last(picks)
         row = observation._replace(items=observation.items[item][None])
-        begun = self._extended(params, self.begin(params, row), observation, picks)
-        encoded = leaky(apply(params["encode"], observation.items))
-        left = self._left(observation.present.astype(jnp.float32), picks)
-        values = self.read(params, begun, row, (encoded, left))
+        begun = self._extended(params, self.begin(params, row), observation, picks, shared.brought)
+        values = self.read(params, begun, row, self._beside(params, shared, observation, picks))
         return values[jnp.where(item < 0, 1, 0) if "pass" in params else 0, command]
 
     def begin(self, params: Params, observation: Observation) -> Begun:
         """A state with no picks."""
         encoded = leaky(apply(params["encode"], observation.items))
-        alone = _over_pass(params, "alone", apply(params["join"], encoded))
+        alone = with_pass(params, "alone", apply(params["join"], encoded))
         meets = jnp.zeros_like(alone)
         if "selected" in params:
             meets = observation.items @ params["selected"]["meets"]
-            meets = _over_pass(params, "selected", meets)
+            meets = with_pass(params, "selected", meets)
         return Begun(
             encoded,
             alone,
@@ -160,9 +203,9 @@ class Pairwise:
         return self._extended(params, begun, observation, Action(item[None], command[None]))
 
     def read(
-        self, params: Params, begun: Begun, observation: Observation, others: Any = None
+        self, params: Params, begun: Begun, observation: Observation, left: Left | None = None
     ) -> Float[Array, "rows C"]:
-        """The value of every pair; `others` are all items where those begun are only some."""
+        """The value of every pair; `left` tells of all items where those begun are only some."""
         joined, worth = begun.alone, begun.worth
         if "selected" in params:
             joined = joined + begun.messages @ params["selected"]["join"]
@@ -171,13 +214,13 @@ class Pairwise:
             things = apply(part["other"], observation.context)
             if "gather" in params:
                 things = things + begun.gathered @ params["gather"]["join"]
-            meets = _over_pass(params, "context", observation.items @ part["meets"])
-            messages, more = _messages(part, meets, things, observation.context_present)
+            meets = with_pass(params, "context", observation.items @ part["meets"])
+            messages, more = messages_to(part, meets, things, observation.context_present)
             joined, worth = joined + messages @ part["join"], worth + more
         if "mean" in params:
             part = params["mean"]
-            encoded, left = (begun.encoded, begun.left) if others is None else others
-            mean = (left if self.sums else left / jnp.maximum(left.sum(), 1.0)) @ encoded
+            summed, count = left or Left(begun.left @ begun.encoded, begun.left.sum())
+            mean = summed if self.sums else summed / jnp.maximum(count, 1.0)
             deep = leaky(apply(part["deepen"], mean))
             joined = joined + (deep @ part["join"])[None]
             worth = worth + (jnp.concatenate([deep, mean]) @ part["worth"])[0]
@@ -200,51 +243,46 @@ class Pairwise:
         return others
 
     def _extended(
-        self, params: Params, begun: Begun, observation: Observation, picks: Action
+        self,
+        params: Params,
+        begun: Begun,
+        observation: Observation,
+        picks: Action,
+        brought: Float[Array, "P U H"] | None = None,
     ) -> Begun:
-        """The state after some more picks."""
+        """The state after some more picks; what they bring to the context may be made already."""
         begun = begun._replace(left=self._left(begun.left, picks))
         if "selected" not in params:
             return begun
         rows, there = pick_rows(observation, picks), picks.items >= 0
         part = params["selected"]
-        more, worth = _messages(part, begun.meets, apply(part["other"], rows), there)
+        more, worth = messages_to(part, begun.meets, apply(part["other"], rows), there)
         begun = begun._replace(messages=begun.messages + more, worth=begun.worth + worth)
         if "gather" not in params:
             return begun
-        part = params["gather"]
-        brought = apply(part["pick"], rows)[:, None] + (observation.context @ part["thing"])[None]
-        more = jnp.einsum("puh,p->uh", leaky(brought), there.astype(jnp.float32))
+        if brought is None:
+            brought = brought_by(params["gather"], rows, observation.context)
+        more = jnp.einsum("puh,p->uh", brought, there.astype(jnp.float32))
         return begun._replace(gathered=begun.gathered + more)
+
+    def _beside(
+        self, params: Params, shared: Shared, observation: Observation, picks: Action
+    ) -> Left | None:
+        """The items that are left once picks are made: all but those."""
+        if shared.crowd is None:
+            return None
+        left = Left(shared.crowd, observation.present.sum())
+        if not self.selected:
+            return left
+        there = (picks.items >= 0).astype(jnp.float32)
+        gone = there @ leaky(apply(params["encode"], observation.items[picks.items]))
+        count = left.number - there.sum()
+        return Left(jnp.where(count > 0, left.summed - gone, 0.0), count)
 
     def _left(self, left: Float[Array, " N"], picks: Action) -> Float[Array, " N"]:
         return left * ~picked(picks, left.shape[0]) if self.selected else left
 
 
-def _messages(
-    part: Params,
-    meets: Float[Array, "M H"],
-    others: Float[Array, "P H"],
-    there: Bool[Array, " P"],
-) -> tuple[Float[Array, "M D"], Float[Array, ""]]:
-    """To each of M rows, and to the state's worth, summed over the P others that are there."""
-    weights = there.astype(jnp.float32)
-    deep = leaky(apply(part["deepen"], leaky(meets[:, None] + others[None])))
-    worth = (weights @ (leaky(others) @ part["worth"]))[0]
-    return jnp.einsum("mph,p->mh", deep, weights), worth
-
-
-def _over_pass(params: Params, name: str, rows: Float[Array, "N H"]) -> Float[Array, "rows H"]:
-    """What items bring, and under them what the pass does, where there is one."""
-    return jnp.concatenate([rows, params["pass"][name]]) if "pass" in params else rows
-
-
-def _affine(key: Key[Array, ""], rows: int, columns: int) -> Params:
-    return {"weight": weight(key, rows, columns, rows), "bias": jnp.zeros(columns)}
-
-
-def _spread(key: Key[Array, ""], rows: int, columns: int) -> Params:
-    """A layer on features, whose kinks lie all over the unit cube and not only at its centre."""
-    weight_key, bias_key = jax.random.split(key)
-    bias = 2.0 * draws.uniform(bias_key, (columns,)) - 1.0
-    return {"weight": weight(weight_key, rows, columns, rows), "bias": bias}
+def _but_last(picks: Action) -> Action:
+    """The last pick is made in no phase."""
+    return jax.tree.map(lambda leaf: leaf[:-1], picks)
