@@ -166,7 +166,7 @@ class Agent:
         # Phases inside states: what a network makes of the observation alone is made once.
         sets, one = (0, own) if _many(own) else (None, _first(own))
         if isinstance(self.network, StepNetwork):
-            shared = self._shared(self.network, own, observation, action)
+            shared = self._shared(self.network, own, observation)
             of_phase = jax.vmap(self.network.value_by, in_axes=(sets, sets, None, 0, 0, 0))
             of_state = jax.vmap(of_phase, in_axes=(None, 0, 0, 1, 1, 1), out_axes=1)
             return of_state(one, shared, observation, picks, *pick)
@@ -223,17 +223,13 @@ class Agent:
             return self.network.states_at_once(self.spec.num_items, self.spec.num_select)
         return None
 
-    def _shared(
-        self, network: StepNetwork, own: Params, observation: Observation, action: Action
-    ) -> Any:
+    def _shared(self, network: StepNetwork, own: Params, observation: Observation) -> Array:
         """What the picks of each step of a batch share: by every set, or by a single one."""
         one = partial(network.shared, own)
         sets, rows = jax.tree.leaves(own)[0].shape[0], observation.present.shape[1]
-        if sets * rows < ROWS_TOGETHER:
-            shared = jax.vmap(one)(observation, action)
-        else:
-            shared = jax.lax.map(lambda step: one(*step), (observation, action))
-        return shared if _many(own) else jax.tree.map(lambda leaf: leaf[:, 0], shared)
+        shared = jax.vmap(one) if sets * rows < ROWS_TOGETHER else partial(jax.lax.map, one)
+        made = shared(observation)
+        return made if _many(own) else made[:, 0]
 
     def _of_phases(self, params: Params, phase_map: Int[Array, " K"]) -> Params:
         """A set for each phase, or one for all; those of independent sharing stand in order."""

@@ -109,19 +109,19 @@ class IncrementalNetwork(Network, Protocol):
 
 @runtime_checkable
 class StepNetwork(Network, Protocol):
-    """One whose values of a step's K picks share much, which learning then makes once.
+    """One of whose `value` a part is the same for all picks of a step: learning makes it once.
 
     `value_by` of what is `shared` is `value`.
     """
 
-    def shared(self, params: Params, observation: Observation, picks: Action) -> Any:
-        """What does not depend on how many of the picks are made, by each of R parameter sets."""
+    def shared(self, params: Params, observation: Observation) -> Array:
+        """What does not depend on the picks, by each of R parameter sets."""
         ...
 
     def value_by(
         self,
         params: Params,
-        shared: Any,
+        shared: Array,
         observation: Observation,
         picks: Action,
         item: Int[Array, ""],

@@ -33,20 +33,6 @@ def messages_to(
     return jnp.einsum("mph,p->mh", deep, weights), worth
 
 
-def brought_by(
-    part: Params, rows: Float[Array, "P X"], context: Float[Array, "U Y"]
-) -> Float[Array, "P U H"]:
-    """What picks bring to each thing of the context."""
-    return leaky(apply(part["pick"], rows)[:, None] + (context @ part["thing"])[None])
-
-
-def by_sets(layers: Params, rows: Float[Array, "M F"]) -> Float[Array, "M R H"]:
-    """An affine layer of each of R sets, in one product."""
-    sets, features, width = layers["weight"].shape
-    weights = jnp.moveaxis(layers["weight"], 0, 1).reshape(features, sets * width)
-    return (rows @ weights + layers["bias"].reshape(1, -1)).reshape(-1, sets, width)
-
-
 def with_pass(params: Params, name: str, rows: Float[Array, "N H"]) -> Float[Array, "rows H"]:
     """What items bring, and under them what the pass does, where there is one."""
     return jnp.concatenate([rows, params["pass"][name]]) if "pass" in params else rows

@@ -14,8 +14,8 @@ A pass, where it is allowed, is one more row beside the items, learned instead o
 what they meet, and counts in no mean.
 
 What does not depend on the picks is made once a step (`begin`); a pick adds to it (`extend`);
-`read` gives the values. Learning needs one row only, and takes `value_by`, for which what the picks
-of a step share is made once (`shared`).
+`read` gives the values. Learning needs one row only, and takes `value_by`: of the other items it
+needs their sum alone, which all picks of a step share.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from jaxtyping import Array, Float, Int, Key
 from selectmdp.iterative import picked
 from selectmdp.nets.base import Params, apply, check_rows, leaky, normalised, pick_rows, weight
 from selectmdp.nets.isq import SOURCES, Source
-from selectmdp.nets.messages import affine, brought_by, by_sets, messages_to, spread, with_pass
+from selectmdp.nets.messages import affine, messages_to, spread, with_pass
 from selectmdp.spec import Spec
 from selectmdp.types import Action, Observation
 
@@ -50,15 +50,6 @@ class Begun(NamedTuple):
     """What the picks made bring to each thing of the context, summed."""
     worth: Float[Array, ""]
     """Of the state, by the picks made."""
-
-
-class Shared(NamedTuple):
-    """What the values of all picks of a step share; None: this network has no such part."""
-
-    crowd: Float[Array, "*R H"] | None
-    """What all items that are present are, summed."""
-    brought: Float[Array, "*R P U H"] | None
-    """What each pick brings to each thing of the context."""
 
 
 class Left(NamedTuple):
@@ -140,36 +131,32 @@ class Pairwise:
         command: Int[Array, ""],
     ) -> Float[Array, ""]:
         """The value of one pair."""
-        shared = self.shared(jax.tree.map(lambda leaf: leaf[None], params), observation, picks)
-        own = jax.tree.map(lambda leaf: leaf[0], shared)
-        return self.value_by(params, own, observation, picks, item, command)
+        crowds = self.shared(jax.tree.map(lambda leaf: leaf[None], params), observation)
+        return self.value_by(params, crowds[0], observation, picks, item, command)
 
-    def shared(self, params: Params, observation: Observation, picks: Action) -> Shared:
-        """What the values of a step's picks share, by each of R parameter sets."""
-        crowd, brought = None, None
-        if "mean" in params:
-            encoded = leaky(by_sets(params["encode"], observation.items))
-            crowd = jnp.einsum("n,nrh->rh", observation.present.astype(jnp.float32), encoded)
-        if "gather" in params:
-            rows = pick_rows(observation, _but_last(picks))
-            brought = jax.vmap(brought_by, in_axes=(0, None, None))(
-                params["gather"], rows, observation.context
-            )
-        return Shared(crowd, brought)
+    def shared(self, params: Params, observation: Observation) -> Float[Array, "R H"]:
+        """What all items that are present are, summed, by each of R parameter sets."""
+        layers = params["encode"]
+        sets, features, width = layers["weight"].shape
+        if "mean" not in params:
+            return jnp.zeros((sets, 0))
+        together = jnp.moveaxis(layers["weight"], 0, 1).reshape(features, sets * width)
+        encoded = leaky(observation.items @ together + layers["bias"].reshape(1, -1))
+        return (observation.present.astype(jnp.float32) @ encoded).reshape(sets, width)
 
     def value_by(
         self,
         params: Params,
-        shared: Shared,
+        shared: Float[Array, " H"],
         observation: Observation,
         picks: Action,
         item: Int[Array, ""],
         command: Int[Array, ""],
     ) -> Float[Array, ""]:
         """The value of one pair: of all other items only their mean is needed."""
-        picks = _but_last(picks)
+        picks = jax.tree.map(lambda leaf: leaf[:-1], picks)  # the last is made in no phase
         row = observation._replace(items=observation.items[item][None])
-        begun = self._extended(params, self.begin(params, row), observation, picks, shared.brought)
+        begun = self._extended(params, self.begin(params, row), observation, picks)
         values = self.read(params, begun, row, self._beside(params, shared, observation, picks))
         return values[jnp.where(item < 0, 1, 0) if "pass" in params else 0, command]
 
@@ -243,14 +230,9 @@ class Pairwise:
         return others
 
     def _extended(
-        self,
-        params: Params,
-        begun: Begun,
-        observation: Observation,
-        picks: Action,
-        brought: Float[Array, "P U H"] | None = None,
+        self, params: Params, begun: Begun, observation: Observation, picks: Action
     ) -> Begun:
-        """The state after some more picks; what they bring to the context may be made already."""
+        """The state after some more picks."""
         begun = begun._replace(left=self._left(begun.left, picks))
         if "selected" not in params:
             return begun
@@ -260,18 +242,22 @@ class Pairwise:
         begun = begun._replace(messages=begun.messages + more, worth=begun.worth + worth)
         if "gather" not in params:
             return begun
-        if brought is None:
-            brought = brought_by(params["gather"], rows, observation.context)
-        more = jnp.einsum("puh,p->uh", brought, there.astype(jnp.float32))
+        part = params["gather"]
+        brought = apply(part["pick"], rows)[:, None] + (observation.context @ part["thing"])[None]
+        more = jnp.einsum("puh,p->uh", leaky(brought), there.astype(jnp.float32))
         return begun._replace(gathered=begun.gathered + more)
 
     def _beside(
-        self, params: Params, shared: Shared, observation: Observation, picks: Action
+        self,
+        params: Params,
+        crowd: Float[Array, " H"],
+        observation: Observation,
+        picks: Action,
     ) -> Left | None:
         """The items that are left once picks are made: all but those."""
-        if shared.crowd is None:
+        if "mean" not in params:
             return None
-        left = Left(shared.crowd, observation.present.sum())
+        left = Left(crowd, observation.present.sum())
         if not self.selected:
             return left
         there = (picks.items >= 0).astype(jnp.float32)
@@ -281,8 +267,3 @@ class Pairwise:
 
     def _left(self, left: Float[Array, " N"], picks: Action) -> Float[Array, " N"]:
         return left * ~picked(picks, left.shape[0]) if self.selected else left
-
-
-def _but_last(picks: Action) -> Action:
-    """The last pick is made in no phase."""
-    return jax.tree.map(lambda leaf: leaf[:-1], picks)
