@@ -45,7 +45,9 @@ LONG = sweeps.FILE.replace("24576", "2_000_000_000")
 def test_ctrl_c_saves_every_run_under_way_before_it_says_so(tmp_path: Path, engine: str) -> None:
     path, out = tmp_path / "long.toml", tmp_path / "out"
     path.write_text(LONG)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as shells do for what they put aside
     driver = sweeps.started(path, out, engine, tmp_path / "cache")
+    signal.signal(signal.SIGINT, before)
     try:
         begun = sweeps.wait(time.monotonic() + 300, lambda: two_that_save(out))
         os.kill(driver.pid, signal.SIGINT)

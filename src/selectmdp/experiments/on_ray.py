@@ -6,6 +6,7 @@ the folder of the runs must be one that every node sees.
 """
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -137,6 +138,8 @@ def _one(job: Job, place: str, one_thread: bool) -> Failed | None:
     folder = Path(place)
     if settled(job, folder) is not None:  # its first worker died when all was done
         return None
+    # How Ray cancels; shells ignore it for what they put aside, and a worker inherits that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     deaths = 0
     while True:
         process, log = spawn(job, folder, one_thread=one_thread)
