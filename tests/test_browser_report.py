@@ -344,7 +344,10 @@ def test_a_run_alone_is_told_what_makes_it_round_as_beside_others(browser, page)
         for place in (2, 3)
     ]
     assert told[0] == told[1]
-    assert "with XLA_FLAGS=--xla_cpu_multi_thread_eigen=false in front of its command" in told[0]
+    assert (
+        "with XLA_FLAGS=--xla_cpu_multi_thread_eigen=false NPROC=1 in front of its command"
+        in told[0]
+    )
 
 
 def test_a_name_that_is_markup_is_shown_as_text(browser, page):

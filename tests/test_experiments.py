@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.faults.subject import hashes
 from selectmdp import cli, runs, tasks
 from selectmdp.cli.options import TaskOptions
 from selectmdp.config import TrainConfig
@@ -555,6 +556,19 @@ def test_a_process_keeps_to_a_core_that_no_other_keeps_to_and_lets_it_go_when_ki
             each.communicate()
 
 
+@pytest.mark.slow
+def test_a_core_of_its_own_changes_no_bit_of_a_run(tmp_path: Path) -> None:
+    options = {"num_items": 50, "num_select": 3}
+    (job,) = jobs_of([replace(TINY, options=options, settings={}, evaluations=0)])
+    for folder, own_core in (("kept", True), ("free", False)):
+        where = tmp_path / folder / "run"
+        process, log = local.spawn(job, where, one_thread=True, own_core=own_core)
+        assert process.wait() == 0, log.read_text()
+    kept, free = (tmp_path / folder / "run" / "checkpoints" for folder in ("kept", "free"))
+    last = f"step-{4096:012d}"
+    assert hashes(kept / last) == hashes(free / last)
+
+
 SAVES = "signal.signal(signal.SIGTERM, lambda *given: sys.exit(143))"
 BAD_ENDS = {
     "deaf": "signal.signal(signal.SIGTERM, signal.SIG_IGN)",
@@ -588,6 +602,23 @@ def test_a_stopped_sweep_names_the_runs_that_did_not_save(
             look=lambda running: os.kill(os.getpid(), signal.SIGINT),
         )
     assert stopped.value.signal_number == signal.SIGINT
+
+
+def test_a_run_that_had_failed_when_a_sweep_was_stopped_is_told_of_with_its_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "log").write_text("selectmdp: the loss is NaN\n")
+    monkeypatch.setattr(local, "spawn", lambda *given, **how: (Process(2), tmp_path / "log"))
+    (job,) = jobs_of([TINY])
+    with pytest.raises(Stopped, match=r"^stopped; all is saved"):
+        local.run_all(
+            [job],
+            tmp_path,
+            workers=1,
+            done=lambda job, folder: pytest.fail("none ended"),
+            look=lambda running: os.kill(os.getpid(), signal.SIGINT),
+        )
+    assert f"{job.name} ended with code 2: selectmdp: the loss is NaN" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

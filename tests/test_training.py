@@ -390,9 +390,22 @@ def test_compiled_code_without_a_pool_of_threads_is_told_from_one_with_a_single_
 ) -> None:
     monkeypatch.setenv("XLA_FLAGS", "--xla_x=1")
     assert machine.threads() == str(machine.cores())
-    monkeypatch.setenv("XLA_FLAGS", f"--xla_x=1 {machine.ONE_THREAD}")
+    monkeypatch.setenv("XLA_FLAGS", f"--xla_x=1 {machine.NO_POOL}")
+    assert machine.threads() == f"{machine.cores()}, no pool"
+    monkeypatch.setenv("NPROC", "1")
     assert machine.threads() == "1, no pool"
     assert versions()["threads"] == "1, no pool"  # which a resumed run compares
+
+
+def test_one_thread_keeps_what_else_is_asked_of_the_compiler() -> None:
+    flag = "--xla_cpu_multi_thread_eigen=false"
+    for before, after in (("", flag), ("--xla_x=1", f"--xla_x=1 {flag}"), (flag, flag)):
+        assert machine.one_thread({"XLA_FLAGS": before, "A": "b", "NPROC": "8"}) == {
+            "XLA_FLAGS": after,
+            "A": "b",
+            "NPROC": "1",
+        }
+    assert machine.one_thread({}) == {"XLA_FLAGS": flag, "NPROC": "1"}
 
 
 def test_a_damaged_newest_checkpoint_is_passed_over_with_a_word(

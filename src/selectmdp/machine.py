@@ -5,7 +5,7 @@ import os
 import socket
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -34,16 +34,29 @@ def keep_to_a_core(names: str = "selectmdp-core-") -> None:
             return
 
 
-ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
-"""Of XLA_FLAGS: compiled code keeps to one core."""
+NO_POOL = "--xla_cpu_multi_thread_eigen=false"
+"""Of XLA_FLAGS: products are not shared among threads."""
+NUM_CORES = "NPROC"
+"""The variable that tells XLA for how many cores to compile, whatever a process may use."""
+ONE_THREAD = f"XLA_FLAGS={NO_POOL} {NUM_CORES}=1"
+"""How a shell says what `one_thread` does."""
+
+
+def one_thread(environment: Mapping[str, str]) -> dict[str, str]:
+    """The same environment, in which compiled code keeps to one thread."""
+    flags = environment.get("XLA_FLAGS", "")
+    more = flags if NO_POOL in flags else f"{flags} {NO_POOL}".strip()
+    return {**environment, "XLA_FLAGS": more, NUM_CORES: "1"}
 
 
 def threads() -> str:
     """Threads of compiled code on a CPU: how a sum is shared among them may change its rounding.
 
-    One thread of a pool does not round as none: products are cut into other pieces.
+    One thread of a pool does not round as none: products are cut into other pieces. Nor does code
+    without a pool round the same when it was compiled for another number of cores.
     """
-    return "1, no pool" if ONE_THREAD in os.environ.get("XLA_FLAGS", "") else str(cores())
+    count = os.environ.get(NUM_CORES, str(cores()))
+    return f"{count}, no pool" if NO_POOL in os.environ.get("XLA_FLAGS", "") else count
 
 
 def compiled_cache() -> Path | None:

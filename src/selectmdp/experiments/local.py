@@ -14,10 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from selectmdp import console, runs, signals
+from selectmdp import console, machine, runs, signals
 from selectmdp.experiments.jobs import Failed, Job, finished
 from selectmdp.files import told
-from selectmdp.machine import ONE_THREAD, compiled_cache, cores
+from selectmdp.machine import compiled_cache, cores
 from selectmdp.spec import SelectError, check_count
 
 LOOK = 0.5
@@ -157,12 +157,15 @@ def tell(text: str) -> None:
 def spawn(
     job: Job, folder: Path, *, one_thread: bool, own_core: bool = False
 ) -> tuple["subprocess.Popen[bytes]", Path]:
-    """The process that makes a run, or goes on with it, and the file of what it says."""
+    """The process that makes a run, or goes on with it, and the file of what it says.
+
+    A core of its own changes no bit of what the run becomes: its code is compiled for one anyhow.
+    """
     log = folder.parent / f"{job.name}.log"
     runs.make_folder(log.parent)
-    environment, flags = dict(os.environ), os.environ.get("XLA_FLAGS", "")
-    if one_thread and ONE_THREAD not in flags:  # runs side by side are fastest so
-        environment["XLA_FLAGS"] = f"{flags} {ONE_THREAD}".strip()
+    environment = dict(os.environ)
+    if one_thread:  # runs side by side are fastest so
+        environment = machine.one_thread(environment)
     # A GPU may have several runs: none takes most of its memory before it needs it.
     environment.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     # Seeds of one world and algorithm are one program: it is compiled once.
@@ -221,14 +224,20 @@ def _end(running: Sequence[Running], how: signal.Signals) -> list[str]:
 
     `how` is not what this process heard: a run that heard it too would not hold a second back.
     """
-    for each in running:
-        if each.process.poll() is None:
-            each.process.send_signal(how)
-    for each in running:
+    alive = [each for each in running if each.process.poll() is None]
+    for each in alive:
+        each.process.send_signal(how)
+    for each in alive:
         try:
             each.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             each.process.kill()
             each.process.wait()
-    ends = {each.job.name: each.process.returncode for each in running}
-    return [name for name, code in ends.items() if code and not signals.asked_to_end(code)]
+    unsaved = []
+    for each in running:
+        code = each.process.returncode
+        if code > 0 and each not in alive and not signals.asked_to_end(code):
+            tell(fault(each.job, code, each.log).told)  # it had failed by itself
+        elif code and not signals.asked_to_end(code):
+            unsaved.append(each.job.name)
+    return unsaved

@@ -89,7 +89,7 @@ def _commands(results: Results, budget: str, preset: str) -> dict[str, str]:
         for what, pairs in made.items()
     }
     everything = "\n".join(_everything(results, budget, preset))
-    return {"all": everything, "one_thread": f"XLA_FLAGS={ONE_THREAD}", **told}
+    return {"all": everything, "one_thread": ONE_THREAD, **told}
 
 
 def _everything(results: Results, budget: str, preset: str) -> list[str]:
