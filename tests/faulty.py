@@ -135,6 +135,30 @@ class Forked(Sound):
         os.waitpid(child, 0)
 
 
+class ForkedAndDead(Forked):
+    """Dies while what it forked lives on."""
+
+    def broken(self, action: Any) -> Any:
+        if os.fork() == 0:
+            time.sleep(3600)
+        os._exit(3)
+
+
+class SlowToClose(Sound):
+    """The second copy cannot be made, and the first takes its time to close."""
+
+    made = 0
+
+    def __init__(self, num_items: int = 4, after: int = 0) -> None:
+        super().__init__(num_items, after)
+        SlowToClose.made += 1
+        if SlowToClose.made > 1:
+            raise OSError("no licence for a second copy")
+
+    def close(self) -> None:
+        time.sleep(3600)
+
+
 class Pairs(Sound):
     """`full` may be given to one shelf alone; what a pick would earn is known."""
 

@@ -219,7 +219,8 @@ class Flat(Counter):
         (dict, {}, "dict makes a dict without reset(): give a function that makes a world"),
         (Counter, {"speed": 3}, "speed=3: Counter has no such option; it takes reward"),
         (Counter, {"workers": 2.5}, "workers=2.5: must be a whole number"),
-        (Counter, {"timeout": 0}, "timeout=0: must be more than 0 and finite"),
+        (Counter, {"timeout": 0}, "timeout=0: must be more than 0 and at most 1000000"),
+        (Counter, {"timeout": 1e20}, "timeout=1e+20: must be more than 0 and at most 1000000"),
         (
             lambda: Counter(),
             {"workers": 2},

@@ -183,6 +183,22 @@ def test_what_environments_started_ends_with_them(end: str, closed: int, tmp_pat
     assert [page.read_text() for page in tmp_path.iterdir()].count("closed -15") == closed
 
 
+def test_a_worker_that_dies_is_heard_while_what_it_forked_lives_on() -> None:
+    crew = Crew(workers("ForkedAndDead", after=1))
+    crew.reset(0)
+    crew.step(PICKS)
+    with pytest.raises(WorldFault, match=r"ended its process \(exit code 3\)"):  # no "hangs"
+        crew.step(PICKS)
+
+
+def test_why_a_copy_cannot_be_made_is_told_before_the_others_are_closed() -> None:
+    with (
+        pytest.warns(UserWarning, match="environment 0, being closed, did not end"),
+        pytest.raises(WorldFault, match=r"environment 1, being made, .*no licence for a second"),
+    ):
+        Workers("faulty:SlowToClose", {}, SPEC, 2, 1, 60.0)
+
+
 def test_a_forked_process_heeds_its_environment() -> None:
     team = workers("Forked")
     team.do(b"r")

@@ -118,6 +118,10 @@ SLOW_WORLD: Mapping[str, Any] = {"num_envs": 32, "chunk": 1024}
 """Changes of the fast preset for a world of hundreds of steps a second: four times the rounds."""
 
 
+MOST_SECONDS = 1_000_000
+"""Of a timeout: systems count some of them in milliseconds, in 32 bits."""
+
+
 @dataclass(frozen=True)
 class Hosting:
     """How environments that are not in JAX are run; no result depends on it."""
@@ -132,8 +136,10 @@ class Hosting:
             check_count("workers", self.workers)
         if isinstance(self.timeout, bool) or not isinstance(self.timeout, Real):
             raise SelectError(f"timeout={self.timeout!r}: must be a number of seconds")
-        if not 0.0 < self.timeout < math.inf:
-            raise SelectError(f"timeout={self.timeout}: must be more than 0 and finite")
+        if not 0.0 < self.timeout <= MOST_SECONDS:
+            raise SelectError(
+                f"timeout={self.timeout}: must be more than 0 and at most {MOST_SECONDS}"
+            )
 
 
 def check_settings(settings: Any) -> None:

@@ -96,7 +96,13 @@ class Crew:
 def here(source: Source, spec: Spec, num_envs: int, partial_reward: bool) -> Rows:
     """All copies in this process."""
     block = Block(spec, num_envs, 1)
-    return Rows(source.make, block, range(num_envs), 0, partial_reward)
+    rows = Rows(source.make, block, range(num_envs), 0, partial_reward)
+    try:
+        rows.make()
+    except BaseException:
+        rows.close()
+        raise
+    return rows
 
 
 def _copied(parts: Mapping[str, Any]) -> Observation:

@@ -29,20 +29,21 @@ class Rows:
     def __init__(
         self, make: Callable[[], Any], block: Block, rows: range, worker: int, partial: bool
     ) -> None:
+        """None is made yet."""
         self.block, self.rows, self.worker, self._partial = block, rows, worker, partial
+        self._factory = make
         self._envs: dict[int, Any] = {}
         self._now = {row: {n: part[row] for n, part in block.now.items()} for row in rows}
         self._last = {row: {n: part[row] for n, part in block.last.items()} for row in rows}
-        try:
-            for row in rows:
-                with self._faults():
-                    self._now_at(row, MAKING)
-                    env = self._envs[row] = hosted(make(), "the factory")
-                    if env.spec != block.spec:
-                        raise SelectError(f"its spec is {env.spec}, the first one's {block.spec}")
-        except BaseException:
-            self.close()
-            raise
+
+    def make(self) -> None:
+        """All copies; who asks closes them, also where one could not be made."""
+        with self._faults():
+            for row in self.rows:
+                self._now_at(row, MAKING)
+                env = self._envs[row] = hosted(self._factory(), "the factory")
+                if env.spec != self.block.spec:
+                    raise SelectError(f"its spec is {env.spec}, the first one's {self.block.spec}")
 
     def do(self, command: bytes) -> None:
         """`r`eset all; `s`tep all; or each chooses `g`reedily, then steps."""

@@ -32,9 +32,9 @@ def main() -> None:
         signal.signal(number, _unheeded)
     held = partial(signal.pthread_sigmask, signal.SIG_BLOCK, SIGNALS)
     freed = partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, SIGNALS)
-    os.register_at_fork(before=held, after_in_parent=freed, after_in_child=_heed)
-    threading.Thread(target=_end_with, args=(order["lifeline"],), daemon=True).start()
     wire = socket.socket(fileno=order["wire"])
+    os.register_at_fork(before=held, after_in_parent=freed, after_in_child=partial(_heed, wire))
+    threading.Thread(target=_end_with, args=(order["lifeline"],), daemon=True).start()
     with suppress(BrokenPipeError, ConnectionResetError):  # the fault of another was heard first
         _serve(order, wire)
     os.killpg(0, signal.SIGTERM)  # what its environments left behind
@@ -45,6 +45,7 @@ def _serve(order: dict[str, Any], wire: socket.socket) -> None:
     with ExitStack() as opened:
         try:
             rows = opened.enter_context(closing(_rows(order)))
+            rows.make()
             wire.sendall(b"\n")
             while command := wire.recv(1):
                 rows.do(command)
@@ -81,8 +82,9 @@ def _unheeded(number: int, frame: FrameType | None) -> None:
     that an environment starts would inherit it, and be deaf to their own terminate()."""
 
 
-def _heed() -> None:
-    """A forked process is an environment's, and hears."""
+def _heed(wire: socket.socket) -> None:
+    """A forked process is an environment's: it hears, and lets go of what tells of our end."""
+    wire.close()
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
