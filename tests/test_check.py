@@ -335,6 +335,24 @@ def test_a_broken_world_fails_the_check_for_it_and_no_other(world, name, says):
     assert says in found[name]
 
 
+def test_no_verdict_is_given_where_a_pick_of_nothing_cannot_be_told_from_the_last_item():
+    """Item N − 1 stands for nobody here, and a step takes exactly K picks."""
+
+    def step(self, key, state, action):
+        assert action.items.shape == (2,)
+        chosen = picked(action, N).at[N - 1].set(False)
+        worth = jnp.where(chosen, 0.0, 0.5 * state.worth) + 0.5 * cheap_draws(key)
+        reward = jnp.where(chosen, state.worth, 0.0).sum()
+        return State(worth, state.clock + 1), reward, jnp.ones(())
+
+    spec = Spec(N, 2, 1, 1, 2, 2, allow_pass=True)
+    report = check_select_env(type("Fixed", (Orchard,), {"spec": spec, "step": step})())
+    assert report.passed
+    (told,) = (result for result in report.results if result.name == "item −1")
+    assert told.status == "not checked"
+    assert "step takes no fewer picks to show whether that is nothing" in told.message
+
+
 def test_a_step_that_would_act_on_the_last_item_is_noted_where_every_pick_is_made():
     report = check_select_env(type("Wrapped", (Orchard,), {"step": on_the_last})())
     assert report.passed

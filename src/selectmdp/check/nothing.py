@@ -80,7 +80,7 @@ def _compared(
 
 
 def _as_without(probe: JaxProbe, trail: Any) -> npt.NDArray[np.bool_]:
-    """Which parts are, in all steps, what they are with one pick less; none if K is fixed there."""
+    """Which parts are, in all steps, what they are with one pick less."""
 
     def one(key: Key[Array, ""], state: Any, action: Action) -> Array:
         fewer = jax.tree.map(lambda part: part[:-1], action)
@@ -91,8 +91,12 @@ def _as_without(probe: JaxProbe, trail: Any) -> npt.NDArray[np.bool_]:
     try:
         same = jax.jit(jax.vmap(one))(trail.key, trail.state, trail.action)
         return np.asarray(same.all(axis=0))
-    except Exception:  # it may be written for K picks
-        return np.zeros(len(_names(probe)), bool)
+    except Exception as error:  # it may be written for K picks
+        last = probe.env.spec.num_items - 1
+        raise NotChecked(
+            f"a pick of −1 does what item {last}, the last, does, and step takes no fewer picks to "
+            f"show whether that is nothing. Should it take −1 for that item: {MEND}"
+        ) from error
 
 
 def _with_last(action: Action, item: Any, command: Any) -> Action:
