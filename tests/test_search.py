@@ -147,6 +147,27 @@ def test_a_trial_that_fails_counts_and_is_told_and_not_tried_again(tmp_path: Pat
     assert again.made == []
 
 
+def test_a_trial_that_was_killed_between_its_fault_and_its_end_is_not_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, out = tmp_path / "s.toml", tmp_path / "out"
+    path.write_text(FILE.replace("trials = 4", "trials = 6"))
+    tell = optuna.Study.tell
+
+    def killed(self: Any, trial: Any, *given: Any, **more: Any) -> Any:
+        if more.get("state") == optuna.trial.TrialState.FAIL:
+            raise KeyboardInterrupt
+        return tell(self, trial, *given, **more)
+
+    monkeypatch.setattr(optuna.Study, "tell", killed)
+    with pytest.raises(KeyboardInterrupt):
+        search(path, out=out, workers=1, engine=Falling(), show=Quiet())
+    monkeypatch.undo()
+    told = search(path, out=out, workers=1, engine=Falling(), show=Quiet())
+    rates = [each["settings.learning_rate"] for each in told["trials"] + told["failed"]]
+    assert len(rates) == len(set(rates)) == 6
+
+
 class Stopping(Falling):
     """An engine whose runs at learning rates above 0.001 are stopped, or find the disk full."""
 

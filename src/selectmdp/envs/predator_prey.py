@@ -51,6 +51,10 @@ class PredatorPreyDraws(NamedTuple):
     """Where a caught prey reappears: this share of the way through the free cells, by x · G + y."""
 
 
+MOST_CELLS = 3000
+"""On a side: places are drawn of all cells, which are to be had in memory."""
+
+
 @dataclass(frozen=True)
 class PredatorPrey:
     """N predators hunt U preys on a G × G grid; the reward is the number caught."""
@@ -80,6 +84,8 @@ class PredatorPrey:
         for name in ("grid", "captors", "time_limit"):
             if check_count(name, getattr(self, name)) < 1:
                 raise SelectError(f"{name}={getattr(self, name)}: must be at least 1")
+        if self.grid > MOST_CELLS:
+            raise SelectError(f"grid={self.grid}: must be at most {MOST_CELLS}")
         if most + self.num_context > self.grid**2:
             raise SelectError(
                 f"grid={self.grid}: {most} predators and {self.num_context} preys do not "

@@ -164,10 +164,14 @@ def _tell(study: optuna.Study, trial: optuna.Trial, worth: float | str | None) -
 
 
 def _again(study: optuna.Study) -> None:
-    """A trial that was under way when the study was killed is asked for once more."""
+    """A trial that was under way when the study was killed is asked for once more.
+
+    Not one whose fault was told: it only was not yet put down as failed.
+    """
     for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
         study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
-        study.enqueue_trial(trial.params)
+        if FAULT not in trial.user_attrs:
+            study.enqueue_trial(trial.params)
 
 
 def _ended(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
