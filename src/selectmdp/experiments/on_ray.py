@@ -136,10 +136,10 @@ def _end_of(job: Job, task: Any) -> Failed | None:
 def _one(job: Job, place: str, one_thread: bool) -> Failed | None:
     """In a worker: train to the end; what went wrong, or None."""
     folder = Path(place)
-    if settled(job, folder) is not None:  # its first worker died when all was done
-        return None
     # How Ray cancels; shells ignore it for what they put aside, and a worker inherits that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if settled(job, folder) is not None:  # its first worker died when all was done
+        return None
     deaths = 0
     while True:
         process, log = spawn(job, folder, one_thread=one_thread)
