@@ -14,7 +14,7 @@ from selenium.webdriver.common.keys import Keys
 
 from benchmarks import made_results
 from selectmdp.experiments import generalization, store
-from selectmdp.report import overview
+from selectmdp.report import gaps, overview
 from selectmdp.report.results import load
 
 pytestmark = pytest.mark.browser
@@ -375,7 +375,7 @@ def test_whole_results_have_nothing_missing_to_tell(browser, page):
     told = text(driver, "#problems")
     assert told.split("\n") == [
         "What is missing",
-        "figure 4b: no curve of 1 of 32 runs",
+        f"figure 4b: no curve of 1 of 32 runs; {gaps.AGAIN}",
         "the paper's own preset: of 5,000,000 steps isq-i is at 0, isq-p is at 2,000,000",
     ]
 

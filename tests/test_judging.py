@@ -5,7 +5,7 @@ import math
 import pytest
 
 from benchmarks import made_results
-from selectmdp.experiments import cost, store
+from selectmdp.experiments import cost, generalization, store
 from selectmdp.experiments.figures import FIGURES
 from selectmdp.report import rules
 from selectmdp.report.claims import CLAIMS
@@ -83,6 +83,16 @@ def test_a_level_is_reached_by_the_whole_interval():
         assert found.verdict == verdict
 
 
+def test_a_tie_is_no_advantage_and_no_defeat():
+    for lack in (0.0, 0.05):
+        found = compared("", [0.0] * 4, [0.0] * 4, lack=lack)
+        assert isinstance(found, Evidence)
+        assert found.verdict == "undecided"
+    same = compared("", [0.5] * 4, [0.5] * 4, lack=0.05)
+    assert isinstance(same, Evidence)
+    assert same.verdict == "holds"  # no less than, by 5 %
+
+
 def test_noise_does_not_make_one_no_worse_than_another():
     noisy = compared("", ABOUT, [1.0, 1.0, 1.1, 1.1], lack=0.05)
     assert isinstance(noisy, Evidence)
@@ -139,3 +149,28 @@ def test_cost_is_robust_up_to_the_root_of_n_and_in_part_up_to_n(tmp_path):
         store.write(path, cost.COLUMNS, slow)
         (claim,) = (each for each in CLAIMS if each.name == "cost-items")
         assert claim.judge(load(tmp_path)).verdict == verdict
+
+
+def test_cost_is_judged_by_the_preset_that_was_measured_at_most_sizes(tmp_path):
+    made_results.make_cost(tmp_path)
+    rows = load(tmp_path).cost
+    assert rules.judged_costs(rows)[0] == "paper"  # as many of both
+    few = [row for row in rows if (row["preset"], row["N"]) != ("paper", "800")]
+    assert rules.judged_costs(few)[0] == "fast"
+    assert rules.judged_costs([row for row in rows if row["preset"] == "paper"])[0] == "paper"
+
+
+def test_without_enough_runs_of_the_presets_network_the_papers_does_not_stand_in(tmp_path):
+    made_results.make_generalization(tmp_path)
+    path = tmp_path / "generalization.csv"
+    rows = store.read(path, generalization.COLUMNS)
+    judge = rules.transfer(50, 200, 1.03)
+    few = [row for row in rows if row["network"] != "pairs" or row["seed"] == "0"]
+    store.write(path, generalization.COLUMNS, few)
+    told = judge(load(tmp_path))
+    assert (told.verdict, told.lacking) == ("not judged", (FEW,))
+    alone = [row for row in rows if row["network"] == "means"]
+    store.write(path, generalization.COLUMNS, alone)  # as of --preset paper
+    (evidence,) = judge(load(tmp_path)).evidence
+    assert evidence.what == "means: 50 → 200 relative to 200 → 200"
+    assert evidence.published == "1.03"

@@ -62,7 +62,7 @@ def test_a_run_of_another_world_or_with_other_settings_is_left_out(copy, column,
     assert len(results.scores("4b", "isq-i")) == 3
     told = results.problems[0]
     assert f"circle-N50-K6-isq-i-seed0 has {column} = '{text}' where this figure has" in told
-    assert results.problems[1:] == ["figure 4b: of 4 seeds isq-i has 3"]
+    assert results.problems[1:] == ["figure 4b: of 4 seeds isq-i has 3 (not 0)"]
 
 
 # Of another length or preset
@@ -80,7 +80,7 @@ def test_a_run_of_other_steps_or_preset_than_most_is_left_out(copy, change, told
     results = load(copy)
     assert results.problems == [
         f"4a-finals.csv, N = 5: most rows are of 303,104 steps by preset fast; left out {told}",
-        "figure 4a, N = 5: of 4 seeds isq-i has 3",
+        "figure 4a, N = 5: of 4 seeds isq-i has 3 (not 0)",
     ]
     assert len(results.scores("4a", "isq-i", 20)) == 4
 
@@ -95,7 +95,7 @@ def test_plays_of_a_policy_of_other_steps_are_left_out(copy):
     assert results.problems == [
         "generalization.csv, trained_N = 50: most rows are of 303,104 steps by preset fast; left "
         "out 7 of 8,192 steps by preset fast",
-        "generalization: of 4 seeds pairs trained at 50 has 3",
+        "generalization: of 4 seeds pairs trained at 50 has 3 (not 0)",
     ]
 
 
@@ -133,7 +133,8 @@ def test_policies_that_generalization_lacks_are_told(copy):
         ],
     )
     assert load(copy).problems == [
-        "generalization: of 4 seeds means trained at 50 has 3, sums trained at 200 has 2"
+        "generalization: of 4 seeds means trained at 50 has 3 (not 0), "
+        "sums trained at 200 has 2 (not 1, 3)"
     ]
 
 

@@ -349,6 +349,15 @@ def test_the_command_writes_a_page_and_a_film(
     assert "greedy" in said
 
 
+def test_a_film_is_refused_a_name_that_is_of_something_else(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["watch", str(run), "-o", str(tmp_path / "a.html"), "--gif", "film.png"])
+    assert "--gif film.png: a film is a GIF" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_checkpoint_in_a_larger_world(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -36,7 +36,10 @@ def watch(
     from selectmdp import console, film, runs
     from selectmdp.files import write_whole
     from selectmdp.report import replay
+    from selectmdp.spec import SelectError
 
+    if gif is not None and gif.suffix.lower() != ".gif":
+        raise SelectError(f"--gif {gif}: a film is a GIF; give a name that ends in .gif")
     trained, place = runs.played(run, asdict(world), own)
     film.check_drawn(place.env, place.name)
     with console.progress(f"{trained.agent.name} on {place.name}") as bar:

@@ -10,8 +10,9 @@ from selectmdp.experiments.generalization import PAIRS
 from selectmdp.experiments.store import Row
 from selectmdp.report.rows import PAPERS, first, trained, worlds
 
-WANTED = len(SEEDS["standard"])
+WANTED = {str(seed) for seed in SEEDS["standard"]}
 """Seeds of each."""
+AGAIN = "delete a run's row among the finals, and the same command makes it again"
 
 
 def of_figure(figure: Figure, finals: Sequence[Row], curves: Sequence[Row]) -> list[str]:
@@ -23,10 +24,11 @@ def of_figure(figure: Figure, finals: Sequence[Row], curves: Sequence[Row]) -> l
     every = dict.fromkeys(size for size, _ in worlds(figure.name))
     for size in every:
         here = f"{place}, N = {size}" if len(every) > 1 else place
-        counts = Counter(row["algorithm"] for row in finals if row["N"] == size)
-        sentences += _of_seeds(
-            here, "algorithm", {each: counts[each] for each in figure.algorithms}
-        )
+        done = {
+            each: {row["seed"] for row in finals if (row["N"], row["algorithm"]) == (size, each)}
+            for each in figure.algorithms
+        }
+        sentences += _of_seeds(here, "algorithm", done)
     return sentences + _of_curves(place, finals, curves)
 
 
@@ -35,7 +37,7 @@ def _of_curves(place: str, finals: Sequence[Row], curves: Sequence[Row]) -> list
     drawn = {row["run"] for row in curves}
     bare = [row["run"] for row in finals if row["run"] not in drawn]
     if bare:
-        sentences.append(f"{place}: no curve of {len(bare)} of {len(finals)} runs")
+        sentences.append(f"{place}: no curve of {len(bare)} of {len(finals)} runs; {AGAIN}")
     cut = [f"the curve of {run} is cut off" for run in cut_curves(finals, curves)]
     if cut:
         sentences.append(f"{place}: {first(cut)}; how fast it learns is not judged by that")
@@ -66,7 +68,6 @@ def of_generalization(rows: Sequence[Row]) -> list[str]:
     for row in rows:
         policy = row["network"], int(row["trained_N"]), row["seed"]
         plays.setdefault(policy, set()).add(int(row["played_N"]))
-    counts = Counter(policy[:2] for policy in plays)
     every = {*PAIRS}.union(*plays.values())
     unplayed = [
         f"{network} trained at {size}, seed {seed}, was not played at N = "
@@ -74,9 +75,14 @@ def of_generalization(rows: Sequence[Row]) -> list[str]:
         for (network, size, seed), done in plays.items()
         if every - done
     ]
-    names = {f"{network} trained at {size}": counts[network, size] for network, size in trained()}
+    seeds = {
+        f"{network} trained at {size}": {
+            policy[2] for policy in plays if policy[:2] == (network, size)
+        }
+        for network, size in trained()
+    }
     return [
-        *_of_seeds("generalization", "network", names),
+        *_of_seeds("generalization", "network", seeds),
         *([f"generalization: {first(unplayed)}"] if unplayed else []),
     ]
 
@@ -129,9 +135,15 @@ def of_versions(finals: Iterable[Row]) -> list[str]:
     return [f"some runs were made with selectmdp {told}; this is {__version__}"] if others else []
 
 
-def _of_seeds(place: str, what: str, counts: Mapping[str, int]) -> list[str]:
-    """Which of some have too few seeds; all alike is one sentence."""
-    if max(counts.values()) < WANTED and len(set(counts.values())) == 1:
-        return [f"{place}: every {what} has {max(counts.values())} of {WANTED} seeds"]
-    short = [f"{each} has {count}" for each, count in counts.items() if count < WANTED]
-    return [f"{place}: of {WANTED} seeds {', '.join(short)}"] if short else []
+def _of_seeds(place: str, what: str, done: Mapping[str, set[str]]) -> list[str]:
+    """Which of some lack seeds; all alike is one sentence."""
+    counts = {len(seeds) for seeds in done.values()}
+    if len(counts) == 1 and max(counts) < len(WANTED):
+        return [f"{place}: every {what} has {max(counts)} of {len(WANTED)} seeds"]
+    short = [
+        f"{each} has {len(seeds)}"
+        + (f" (not {', '.join(sorted(WANTED - seeds))})" if seeds else "")
+        for each, seeds in done.items()
+        if len(seeds) < len(WANTED)
+    ]
+    return [f"{place}: of {len(WANTED)} seeds {', '.join(short)}"] if short else []

@@ -46,7 +46,7 @@ class Evidence:
     @property
     def holds(self) -> bool:
         """Whether all of the interval is as claimed."""
-        return self.tells and self.least <= self.estimate.low and self.estimate.high <= self.most
+        return self.tells and self.least < self.estimate.low and self.estimate.high < self.most
 
     @property
     def is_contrary(self) -> bool:

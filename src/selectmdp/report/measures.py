@@ -103,8 +103,9 @@ def _cell(results: Results, network: str, trained: int, played: int) -> dict[str
     """What a policy earns, and as a share of what is earned by one that was trained there."""
     ours = results.played(network, trained, played)
     at_home = results.played(network, played, played)
+    random = statistics.average(results.random_at(played) or [0.0])
     part: Triple | None = None
-    if ours and at_home and min(at_home) > 0:
+    if ours and at_home and min(at_home) > random:  # else it is a share of nothing learned
         few = min(len(ours), len(at_home)) < 2
         share = sum(ours) / len(ours) / (sum(at_home) / len(at_home))
         part = [share, None, None] if few else list(statistics.ratio(ours, at_home))
@@ -114,6 +115,7 @@ def _cell(results: Results, network: str, trained: int, played: int) -> dict[str
         "played": played,
         "reward": student(ours) if ours else None,
         "share": part,
+        "unlearned": bool(at_home) and min(at_home) <= random,
         "published": published().get(pair) if network == "means" else None,  # the paper's own
     }
 

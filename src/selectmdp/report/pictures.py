@@ -67,11 +67,9 @@ def _save_curves(path: Path, figure: dict[str, Any], world: dict[str, Any], titl
     picture, canvas = _picture()
     axes = picture.add_axes((LEFT, BOTTOM, RIGHT - LEFT, TOP - BOTTOM))
     ours = [each for each in world["series"] if each["mean"] and each["curve"]]
-    points = [
-        (step, mean, _half(low, high))
-        for each in ours
-        for step, _, mean, low, high in each["curve"]
-    ]
+    points = _in_view(
+        [(step, *triple) for each in ours for step, _, *triple in each["curve"]],
+    )
     levels = {each["algorithm"]: (each["published"], None) for each in ours}
     references = {name: (level, None) for name, level in world["references"].items()}
     curves.frame(axes, points, {**levels, **references})
@@ -87,9 +85,10 @@ def _save_curves(path: Path, figure: dict[str, Any], world: dict[str, Any], titl
         _line(axes, [[step, *rest] for step, _, *rest in each["curve"]], COLORS[name], "")
         labels.append((mean, name, f"{mean:.2f} (paper {each['published']:.2f})", COLORS[name]))
     curves.name_lines(axes, labels)
-    seeds = max(each["seeds"] for each in ours)
+    least, most = (end(each["seeds"] for each in ours) for end in (min, max))
     unit = figure["unit"]
-    over = "one seed" if seeds == 1 else f"mean of {seeds} seeds ± 95 % interval"
+    seeds = f"{most}" if least == most else f"{least} to {most}"
+    over = "one seed" if most == 1 else f"mean of {seeds} seeds ± 95 % interval"
     told = f"reward of a step ({unit}), {over}; dashed: published"
     curves.head(picture, title, told)
     curves.write_png(path, canvas)
@@ -102,11 +101,7 @@ def _save_generalization(path: Path, told: dict[str, Any]) -> None:
         axes = picture.add_axes((0.1, 0.6 - 0.255 * place, 0.22, 0.195))
         _heat_map(axes, matrix, is_last=matrix is told["matrices"][-1])
     axes = picture.add_axes((0.41, BOTTOM, 0.41, TOP - BOTTOM - 0.03))
-    points = [
-        (size, mean, _half(low, high))
-        for line in told["sweep"]
-        for size, mean, low, high in line["points"]
-    ]
+    points = _in_view([point for line in told["sweep"] for point in line["points"]])
     curves.frame(axes, points, {"": (0.0, None)})
     axes.set_xscale("log")
     sizes = sorted({size for size, _, _ in points})
@@ -172,5 +167,11 @@ def _picture() -> tuple[Figure, FigureCanvasAgg]:
     return figure, FigureCanvasAgg(figure)
 
 
-def _half(low: float | None, high: float | None) -> float:
-    return 0.0 if low is None or high is None else (high - low) / 2
+def _in_view(points: Sequence[Sequence[Any]]) -> list[curves.Point]:
+    """Points of x, mean, low and high with half the interval, as far as none dwarfs the means."""
+    means = [mean for _, mean, *_ in points]
+    most = (max(means) - min(means)) / 4
+    return [
+        (x, mean, 0.0 if low is None else min((high - low) / 2, most))
+        for x, mean, low, high in points
+    ]

@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from selectmdp.experiments import cost, generalization, store
-from selectmdp.experiments.figures import FIGURES
+from selectmdp.experiments.figures import FIGURES, GENERALIZATION
 from selectmdp.experiments.store import Row
 from selectmdp.report import gaps, rows
 from selectmdp.spec import SelectError
@@ -53,6 +53,14 @@ class Results:
         """What `random` or `greedy` earned beside each run that played it."""
         return [float(row[name]) for row in self.finals.get(figure, []) if row[name]]
 
+    def random_at(self, num_items: int) -> list[float]:
+        """What `random` earned beside each run of the worlds in which generalization is shown."""
+        every = [row for figure in GENERALIZATION for row in self.finals.get(figure.name, [])]
+        every += self.finals.get("generalization", [])
+        return [
+            float(row["random"]) for row in every if row["random"] and int(row["N"]) == num_items
+        ]
+
     def curve(self, figure: str, run: str) -> list[tuple[int, float, float]]:
         """Step, seconds and reward of each evaluation of a run."""
         points = [
@@ -61,20 +69,6 @@ class Results:
             if row["run"] == run
         ]
         return sorted(points)
-
-    def falls(self, network: str, trained: int) -> list[float]:
-        """How far each seed's curve, if it is whole, fell at most, as a share of its highest."""
-        found = []
-        for row in self.generalization:
-            home = row["network"], int(row["trained_N"]), int(row["played_N"])
-            if home != (network, trained, trained):
-                continue
-            for figure in self.curves:
-                rewards = [reward for _, _, reward in self.curve(figure, row["run"])]
-                if rewards and max(rewards) > 0 and row["run"] not in self.cut.get(figure, []):
-                    gaps = [max(rewards[: place + 1]) - each for place, each in enumerate(rewards)]
-                    found.append(max(gaps) / max(rewards))
-        return found
 
     def early(self, figure: str, algorithm: str, share: float = 1 / 2) -> list[float]:
         """The mean of each seed's curve, if it is whole, over the first share of its training."""

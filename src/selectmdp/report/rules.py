@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from selectmdp.experiments.figures import BASELINES, ISQ
+from selectmdp.experiments.generalization import PAIRS
 from selectmdp.experiments.store import Row
 from selectmdp.report import statistics
 from selectmdp.report.judging import (
@@ -125,7 +126,8 @@ def random_items(results: Results) -> Judged:
 def transfer(trained: int, played: int, level: float) -> Callable[[Results], Judged]:
     """What a policy earns elsewhere, of what one earns that was trained there; 5 % may lack.
 
-    Judged by the preset's network; the paper's stands beside it.
+    Judged by the fast preset's network, with the paper's beside it; where results are of the
+    paper's preset there is only that.
     """
 
     def shown(results: Results, network: str) -> Evidence | str:
@@ -137,14 +139,16 @@ def transfer(trained: int, played: int, level: float) -> Callable[[Results], Jud
         )
 
     def judge(results: Results) -> Judged:
-        found, beside = shown(results, "pairs"), shown(results, "means")
-        if isinstance(found, str):
-            return together([beside if isinstance(beside, Evidence) else found])
-        if isinstance(beside, str):
+        papers = shown(results, "means")
+        if isinstance(papers, Evidence):
+            papers = replace(papers, published=f"{level:g}")  # it is of this network
+        if not any(row["network"] == "pairs" for row in results.generalization):
+            return together([papers])
+        found = shown(results, "pairs")
+        if isinstance(found, str) or isinstance(papers, str):
             return together([found])
-        beside = replace(beside, published=f"{level:g}")  # it is of this network
-        told = f"{said(found.estimate, 'share')}; the paper's network {said(beside.estimate)}"
-        return replace(together([found], told), evidence=(found, beside))
+        told = f"{said(found.estimate, 'share')}; the paper's network {said(papers.estimate)}"
+        return replace(together([found], told), evidence=(found, papers))
 
     return judge
 
@@ -158,21 +162,21 @@ def means_over_sums(results: Results) -> Judged:
                 results.played("means", trained, played),
                 results.played("sums", trained, played),
             )
-            for trained, played in ((50, 200), (200, 50))
+            for trained, played in (PAIRS, PAIRS[::-1])
         ]
     )
 
 
 def means_are_stable(results: Results) -> Judged:
-    """By how far a curve falls on its way."""
+    """By where training ends: one that falls apart, or never gets going, ends low."""
     return together(
         [
             compared(
-                f"N = {trained}: largest fall with sums over that with means",
-                results.falls("sums", trained),
-                results.falls("means", trained),
+                f"trained and played at {trained}: means over sums",
+                results.played("means", trained, trained),
+                results.played("sums", trained, trained),
             )
-            for trained in (50, 200)
+            for trained in PAIRS
         ]
     )
 
@@ -224,9 +228,10 @@ def published_levels(results: Results) -> Judged:
 
 
 def judged_costs(rows: list[Row]) -> tuple[str, list[Row]]:
-    """Of the paper's learner where that was measured, else of the one that was."""
-    preset = "paper" if any(row["preset"] == "paper" for row in rows) else "fast"
-    return preset, [row for row in rows if row["preset"] == preset]
+    """Of the paper's learner where no other was measured at more sizes."""
+    of = {each: [row for row in rows if row["preset"] == each] for each in ("paper", "fast")}
+    preset = max(of, key=lambda each: len(of[each]))  # the first of equals
+    return preset, of[preset]
 
 
 def _unmeasured(results: Results) -> str:

@@ -118,6 +118,15 @@ function spanned(numbers, { log = false, zero = true, ...rest }) {
   return { low: zero && low === 0 ? 0 : low - room, high: high + room, ...rest };
 }
 
+/** Heights to show: means, what is beside them, and intervals as far as they do not dwarf those. */
+function roomFor(triples, beside = []) {
+  const means = [...triples.map(([mean]) => mean), ...beside];
+  const [low, high] = [Math.min(...means), Math.max(...means)];
+  const room = (high - low) / 4;
+  const ends = triples.flatMap(([, ...interval]) => interval).filter((end) => end !== null && end !== undefined);
+  return [...means, ...ends.map((end) => Math.min(Math.max(end, low - room), high + room))];
+}
+
 /** About so many round numbers between the ends. */
 function ticks({ low, high, log }, count) {
   if (log) return logTicks(low, high);

@@ -8,7 +8,7 @@ function showFigure(figure) {
   const redraws = [];
   const again = () => redraws.forEach((redraw) => redraw());
   const section = html("section", { class: "card figure", id: `figure-${figure.name}` });
-  const seeds = Math.max(...figure.worlds.flatMap((world) => world.series.map((each) => each.seeds)));
+  const seeds = figure.worlds.flatMap((world) => world.series.map((each) => each.seeds)).filter((count) => count > 0);
   const title = html("h2", {}, `Figure ${figure.name}`, html("span", { class: "quiet" }, ` ${figure.title}`));
   section.append(
     html("div", { class: "head" }, title, timeSwitch(time, again)),
@@ -30,16 +30,18 @@ function showFigure(figure) {
 
 /** What the numbers are of: a sentence or two, and the facts behind them. */
 function figureNote(figure, seeds) {
+  const [least, most] = [Math.min(...seeds), Math.max(...seeds)];
+  const some = seeds.length > 0;
   const steps = figure.steps.map((each) => each.toLocaleString("en")).join(" or ");
-  const over = seeds === 1 ? "one seed" : `${seeds} seeds, shaded: 95 % interval (Student’s t)`;
+  const over = most === 1 ? "one seed" : `${least === most ? "" : `${least} to `}${most} seeds, shaded: 95 % interval (Student’s t)`;
   const read = `Reward of a step (${figure.unit}), mean over ${over}. Hollow and dashed: published.`;
   const facts = [
     worldOf(figure.world),
-    `${seeds > 0 ? `ours: ${steps} steps, ` : ""}published: ${figure.published_steps.toLocaleString("en")} steps`,
+    `${some ? `ours: ${steps} steps, ` : ""}published: ${figure.published_steps.toLocaleString("en")} steps`,
     ...Object.entries(figure.evaluations ?? {}).map(evaluation),
   ];
-  const told = [seeds > 0 ? read : "Not run yet: what the paper published.", facts.join(" · ")];
-  if (seeds > 0 && figure.note !== "") told.push(figure.note);
+  const told = [some ? read : "Not run yet: what the paper published.", facts.join(" · ")];
+  if (some && figure.note !== "") told.push(figure.note);
   return told.map((text) => html("p", { class: "quiet note" }, text));
 }
 
@@ -63,8 +65,8 @@ function curvesOf(figure, world, hidden, time) {
     points: each.curve.map(([step, minutes, ...rest]) => [time.minutes ? minutes ?? 0 : step, ...rest]),
   }));
   const xs = lines.flatMap(({ points }) => points.map(([x]) => x));
-  const ys = lines.flatMap(({ points, level }) => [level, ...points.flatMap((point) => point.slice(1))]);
-  const heights = [...ys, ...levels.map(([, level]) => level)].filter((y) => y !== null);
+  const known = [...lines.map(({ level }) => level), ...levels.map(([, level]) => level)].filter((y) => y !== null);
+  const heights = roomFor(lines.flatMap(({ points }) => points.map(([, ...triple]) => triple)), known);
   return {
     name: `Learning curves of figure ${figure.name}, N = ${world.N}; the table has their ends`,
     x: {

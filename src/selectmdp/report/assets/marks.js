@@ -57,7 +57,7 @@ function swatch(name) {
 function joined(plot, name, points, { every = 1, first = 0, stop = null } = {}) {
   const { px, py } = plot;
   const { color } = look(name);
-  const at = (x, y) => `${px(x).toFixed(1)},${py(y).toFixed(1)}`;
+  const at = (x, y) => `${px(x).toFixed(1)},${Math.min(Math.max(py(y), plot.top), plot.bottom).toFixed(1)}`;
   const parts = [];
   const sure = points.filter(([, , low]) => low !== null && low !== undefined);
   if (sure.length > 1) {

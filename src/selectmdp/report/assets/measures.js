@@ -39,9 +39,10 @@ function heatMap({ title, cells }) {
   return table;
 }
 
-function heatCell({ reward, share, published, trained, played }) {
+function heatCell({ reward, share, unlearned, published, trained, played }) {
   if (!reward) return html("td", { class: "none" }, "not played");
-  if (!share) return html("td", { class: "number" }, plusMinus(reward), html("small", {}, "share not known"));
+  const none = unlearned ? `trained at ${played}: as random` : "share not known";
+  if (!share) return html("td", { class: "number" }, plusMinus(reward), html("small", {}, none));
   const strength = Math.round(Math.min(Math.max(share[0], 0), 1.1) * 45);
   const style = `background:color-mix(in srgb, var(--second) ${strength}%, transparent)`;
   const own = trained === played;
