@@ -24,12 +24,12 @@ MASKS = {"present": "items", "context_present": "context", "legal": "items"}
 def main() -> int:
     """The picks of a state; 1 if they are not those of the run to compare with."""
     asked = arguments()
+    if not Path(asked.model).is_file():
+        sys.exit(f"{asked.model} is no file: `selectmdp export RUN -o {asked.model}` makes one")
     session = onnxruntime.InferenceSession(asked.model)
     told = session.get_modelmeta().custom_metadata_map
     names = json.loads(told["command_names"])
-    given = random_state(session, asked)
-    if asked.state is not None:
-        given = json.loads(asked.state.read_text())
+    given = random_state(session, asked) if asked.state is None else read(asked.state)
     state = completed(session, given)
     items, commands, values = session.run(None, {name: each[None] for name, each in state.items()})
     print(f"{json.loads(told['algorithm'])}, N = {len(state['items'])}:")
@@ -43,8 +43,20 @@ def main() -> int:
     return 0 if asked.compare is None or agrees(asked.compare, state, items[0], commands[0]) else 1
 
 
+def read(path: Path) -> dict:
+    """What a person wrote."""
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        sys.exit(f"{path} is no state: {error}")
+
+
 def random_state(session, asked) -> dict:
     """Items and context at random; a tenth is absent, a tenth of the pairs illegal."""
+    if asked.num_items < 1 or asked.num_context < 1:
+        sys.exit(
+            f"--num-items {asked.num_items}, --num-context {asked.num_context}: must be at least 1"
+        )
     rng = np.random.default_rng(asked.seed)
     rows = {"items": asked.num_items, "context": asked.num_context}
     features = {
@@ -68,13 +80,23 @@ def completed(session, given: dict) -> dict:
         needed = " and ".join(name for name in names if name not in MASKS)
         sys.exit(f"the state has {has}: it needs {needed}, and may have {', '.join(names)} alone")
     state = {}
-    for each in session.get_inputs():
-        if each.name not in MASKS:
-            state[each.name] = np.asarray(given[each.name], np.float32)
-        elif each.name in given:
-            state[each.name] = np.asarray(given[each.name], bool)
-        else:
-            state[each.name] = np.ones((len(given[MASKS[each.name]]), *each.shape[2:]), bool)
+    for each in session.get_inputs():  # features before their masks
+        rows = state[MASKS[each.name]].shape[:1] if each.name in MASKS else None
+        shape = (*(rows or ["rows"]), *each.shape[2:])
+        if each.name in MASKS and each.name not in given:
+            state[each.name] = np.ones(shape, bool)
+            continue
+        try:
+            array = np.asarray(given[each.name], np.float32)
+        except (TypeError, ValueError) as error:
+            sys.exit(f"{each.name} is no array of numbers: {error}")
+        if array.ndim != len(shape) or array.shape[1:] != shape[1:] or 0 in array.shape:
+            sys.exit(f"{each.name} has shape {array.shape}: it must be {shape}")
+        if rows and (array.shape != shape or not np.isin(array, (0, 1)).all()):
+            sys.exit(f"{each.name} must be 0 or 1, or false or true, in shape {shape}")
+        if not np.isfinite(array).all():  # the graph would pick what cannot be
+            sys.exit(f"{each.name} has numbers that are not finite; absent rows may hold any other")
+        state[each.name] = array.astype(bool) if rows else array
     return state
 
 

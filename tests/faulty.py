@@ -52,6 +52,24 @@ class Raises(Sound):
         return 1 // 0
 
 
+class PanicException(BaseException):
+    """As simulators written in Rust raise it."""
+
+
+class Panics(Sound):
+    def broken(self, action: Any) -> Any:
+        raise PanicException("index out of bounds")
+
+
+class Mute(Sound):
+    class Error(Exception):
+        def __str__(self) -> str:
+            raise ValueError("nothing can be said")
+
+    def broken(self, action: Any) -> Any:
+        raise self.Error
+
+
 class Hangs(Sound):
     def broken(self, action: Any) -> Any:
         time.sleep(3600)

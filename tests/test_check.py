@@ -88,6 +88,12 @@ class Everything(Permutable, Partial):
         cut = (chosen & (command == 1)).any()
         return jnp.stack([jnp.ones(N, bool), jnp.full(N, ~cut)], axis=1)
 
+    def greedy(self, key: jax.Array, state: State) -> Action:
+        return Action(jnp.argsort(-state.worth)[:2], jnp.zeros(2, jnp.int32))
+
+    def learning_reward(self, reward: jax.Array) -> jax.Array:
+        return reward / 2
+
 
 def status(report: CheckReport) -> dict[str, str]:
     return {result.name: result.status for result in report.results}
@@ -128,7 +134,10 @@ def test_a_world_that_offers_everything_is_checked_in_everything():
 def test_what_is_not_offered_is_reported_as_not_checked():
     verdicts = status(check_select_env(Orchard()))
     unchecked = {name for name, verdict in verdicts.items() if verdict == "not checked"}
-    assert unchecked == {"legal_after", "partial reward", "permutation", "time limit"}
+    assert unchecked == {
+        *("legal_after", "partial reward", "learning reward", "greedy", "permutation"),
+        "time limit",
+    }
     assert "fail" not in verdicts.values()
 
 
@@ -276,6 +285,24 @@ broken(
     partial_reward=partial_with(lambda parts: parts.at[0].set(parts[1] + 0.1)),
 )
 broken("partial reward", "raised KeyError: 'kaput'", partial_reward=lambda *_: {}["kaput"])
+broken(
+    "learning reward",
+    "learning_reward makes nan of the reward",
+    learning_reward=lambda self, reward: jnp.log(reward - 100.0),
+)
+broken("learning reward", "makes [", learning_reward=lambda self, reward: jnp.stack([reward] * 2))
+broken(
+    "greedy",
+    "greedy at step 1: items[1]=0 is picked twice",
+    greedy=lambda self, key, state: Action(jnp.zeros(2, jnp.int32), jnp.zeros(2, jnp.int32)),
+)
+broken(
+    "greedy",
+    "pick 1: item 1 with command 1 is not legal after the picks",
+    Everything,
+    greedy=lambda self, key, state: Action(jnp.arange(2), jnp.ones(2, jnp.int32)),
+    observe=seen_with(legal=lambda s: jnp.ones((N, 2), bool)),
+)
 broken(
     "item −1",
     "in place of the last pick state.worth is in each of",

@@ -161,8 +161,11 @@ def test_the_command_trains_on_4_devices(tmp_path: Path) -> None:
 class Pair:
     """The same command in two processes that know of each other, one device each."""
 
-    def __init__(self, *arguments: str, most: int = resource.RLIM_INFINITY) -> None:
-        """`most` bytes are what each can write into one file, as on a disk that is full."""
+    def __init__(
+        self, *arguments: str, most: int = resource.RLIM_INFINITY, second: tuple[str, ...] = ()
+    ) -> None:
+        """`most` bytes are what each can write into one file, as on a disk that is full; `second`
+        is what is typed for the second alone."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -170,7 +173,7 @@ class Pair:
         names = dict(zip(processes.VARIABLES, (address, "2", ""), strict=True))
         self.both = [
             subprocess.Popen(
-                command,
+                [*command, *second * index],
                 env=environ(1, **{**names, processes.INDEX: str(index)}),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -211,6 +214,30 @@ def test_two_processes_stopped_by_one_go_on_and_make_the_run_of_two_devices(
     alone = [sys.executable, "-m", "selectmdp", *train, "--out", str(whole)]
     subprocess.run(alone, env=environ(2), capture_output=True, check=True)
     assert (run / final).read_bytes() == (whole / final).read_bytes()
+
+
+@pytest.mark.slow
+def test_processes_that_are_asked_for_different_runs_both_refuse(tmp_path: Path) -> None:
+    train = ["train", "circle", *SMALL, "--steps", "640", "--out", str(tmp_path / "run")]
+    (one, _, first), (other, _, second) = Pair(*train, second=("--seed", "1")).ended()
+    assert (one, other) == (2, 2)
+    assert "were not asked for the same (another process tells which): give all" in first
+    assert "not asked for the same (seed=1 here and None in the first): give all" in second
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_a_process_whose_peer_is_killed_ends_and_says_how_to_go_on(tmp_path: Path) -> None:
+    pair = Pair("train", "circle", *SMALL, "--steps", "64000000", "--out", str(tmp_path))
+    while not list(tmp_path.glob("checkpoints/step-*")):
+        assert all(each.poll() is None for each in pair.both)
+        time.sleep(0.05)
+    pair.both[1].kill()
+    first, _ = pair.ended()
+    assert first[0] == 1  # JAX alone would wait, then abort
+    assert "another process of this run ended, or cannot be reached any more" in first[2]
+    assert "start all of them again, with --resume" in first[2]
+    assert "Traceback" not in first[2]
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from benchmarks.faults.subject import hashes
-from selectmdp import cli, runs, tasks
+from selectmdp import cli, processes, runs, tasks
 from selectmdp.cli.options import TaskOptions
 from selectmdp.config import TrainConfig
 from selectmdp.experiments import cost, generalization, local, store, sweeps
@@ -672,6 +672,18 @@ def test_runs_take_the_memory_of_a_gpu_as_they_need_it_unless_told_otherwise(
     assert given == ["false", "true"]
 
 
+def test_a_run_of_a_sweep_meets_no_other_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[set[str]] = []
+    monkeypatch.setattr(subprocess, "Popen", lambda *what, env, **more: given.append(set(env)))
+    for name in processes.VARIABLES:
+        monkeypatch.setenv(name, "1")
+    local.spawn(Job("x", TINY), tmp_path / "x", one_thread=True)
+    assert not given[0] & set(processes.VARIABLES)
+    assert "PATH" in given[0]
+
+
 def test_a_run_that_ends_while_it_is_waited_for_is_not_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -946,7 +958,9 @@ def test_a_sweep_that_is_wrong_says_what_and_where(tmp_path: Path, text: str, me
     path.write_text(text)
     with pytest.raises(SelectError, match=message):
         sweeps.configs_of(path)
-    with pytest.raises(SelectError, match="cannot be read: No such file"):
+    with pytest.raises(
+        SelectError, match=r"cannot be read: No such file.*, and no figure: those are 4a, 4b"
+    ):
         sweeps.configs_of(tmp_path / "none.toml")
 
 

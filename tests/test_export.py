@@ -415,6 +415,39 @@ def test_the_example_refuses_a_state_of_other_names(state: Any, has: str, tmp_pa
     assert re.fullmatch(said, refused.stderr)
 
 
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ({"items": [[0.1, None, 0.3]]}, r"items has numbers that are not finite"),
+        ({"items": [["a", 0.2, 0.3]]}, r"items is no array of numbers: "),
+        ({"items": [[0.1, 0.2]]}, r"items has shape \(1, 2\): it must be \('rows', 3\)"),
+        ({"items": []}, r"items has shape \(0,\): it must be \('rows', 3\)"),
+        (
+            {"items": [[0.1, 0.2, 0.3]] * 2, "legal": [[1] * 5]},
+            r"legal must be 0 or 1, or false or true, in shape \(2, 5\)",
+        ),
+        ({"items": [[0.1, 0.2, 0.3]], "present": [2]}, r"present must be 0 or 1"),
+    ],
+)
+def test_the_example_refuses_what_the_graph_would_take(
+    state: Any, said: str, tmp_path: Path
+) -> None:
+    file, told = tmp_path / "policy.onnx", tmp_path / "state.json"
+    export_policy(untrained("isq-u", CIRCLE, True), file)
+    told.write_text(json.dumps(state))
+    refused = inferred(file, "--state", told)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert re.match(said, refused.stderr)
+
+
+def test_the_example_says_what_is_not_there(tmp_path: Path) -> None:
+    assert "is no file: `selectmdp export RUN" in inferred(tmp_path / "no.onnx").stderr
+    file = tmp_path / "policy.onnx"
+    export_policy(untrained("isq-u", CIRCLE, True), file)
+    assert "no.json is no state: " in inferred(file, "--state", tmp_path / "no.json").stderr
+    assert "--num-items 0" in inferred(file, "--num-items", 0).stderr
+
+
 def inferred(*arguments: Any) -> subprocess.CompletedProcess[str]:
     script = Path(__file__).parent.parent / "examples" / "onnx_inference.py"
     command = [sys.executable, str(script), *map(str, arguments)]

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ import selectmdp as sm
 from selectmdp import checkpoint
 from selectmdp.interop.crew import Crew, Source, here
 from selectmdp.interop.workers import Workers
-from selectmdp.spec import Spec, WorldFault
+from selectmdp.spec import PlaceFault, Spec, WorldFault
 from selectmdp.types import Action
 
 haste = tiny.haste
@@ -59,6 +60,8 @@ def none_left() -> Any:
 
 FAULTS = [
     ("Raises", r"raised ZeroDivisionError: .* \(faulty\.py, line \d+\)"),
+    ("Panics", r"raised PanicException: index out of bounds \(faulty\.py, line \d+\)"),
+    ("Mute", r"raised Error \(faulty\.py, line \d+\)"),
     ("Hangs", r"hangs: no end in 1 seconds \(timeout\)"),
     ("Nan", r"is wrong: items\[1, 0\] is nan"),
     ("NanReward", "is wrong: the reward is nan"),
@@ -189,6 +192,18 @@ def test_a_worker_that_dies_is_heard_while_what_it_forked_lives_on() -> None:
     crew.step(PICKS)
     with pytest.raises(WorldFault, match=r"ended its process \(exit code 3\)"):  # no "hangs"
         crew.step(PICKS)
+
+
+def test_where_there_is_no_room_for_what_workers_share_the_disk_is_blamed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full() -> Any:
+        file = open("/dev/full", "r+b", buffering=0)  # noqa: SIM115 - closed by who asked
+        return file
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    with pytest.raises(PlaceFault, match=r"cannot write /.*: No space left on device; make room"):
+        workers("Sound")
 
 
 def test_why_a_copy_cannot_be_made_is_told_before_the_others_are_closed() -> None:

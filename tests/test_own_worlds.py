@@ -1,6 +1,7 @@
 """Worlds of one's own: what a NumPy class gives and offers arrives, and what is wrong is found."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,11 @@ from typing import Any
 import faulty
 import gymnasium
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import tiny
+from worlds import Shelf
 
 import selectmdp as sm
 from selectmdp import cli, factories, worlds
@@ -175,6 +178,103 @@ def test_a_heuristic_that_breaks_a_rule_is_told() -> None:
     place = "environment 0, greedy after step 0 of the episode with seed 0, is wrong: "
     with pytest.raises(WorldFault, match=place + "pick 1: item 1 with command 1 is not"):
         sm.evaluate(Cheats, "greedy", workers=0)
+
+
+class Logarithm(faulty.Sound):
+    def learning_reward(self, reward: Any) -> Any:
+        with np.errstate(invalid="ignore"):
+            return np.log(reward - 100.0)
+
+
+class NoNumber(faulty.Sound):
+    def learning_reward(self, reward: Any) -> Any:
+        return np.full((), "x") if isinstance(reward, np.ndarray) else 1 // 0
+
+
+class Logged(Shelf):
+    def learning_reward(self, reward: Any) -> Any:
+        return jnp.log(reward - 100.0)
+
+
+class Promised(Shelf):
+    def partial_reward(self, key: Any, state: Any, action: Any) -> Any:
+        return jnp.full(3, jnp.nan)
+
+
+@pytest.mark.parametrize(
+    ("world", "said"),
+    [
+        (Logarithm, "the reward, or what learning_reward makes of it, is nan at step "),
+        (Logged, "the reward, or what learning_reward makes of it, is nan at step "),
+        (Promised, "the reward, or what partial_reward makes of it, is nan at step "),
+        (NoNumber, "`learning_reward` raised ValueError: could not convert string to float"),
+    ],
+)
+def test_what_is_learned_of_a_reward_must_be_a_number(
+    world: Any, said: str, tmp_path: Path
+) -> None:
+    """Else all that is learned is nothing, and nobody would know."""
+    how = {"steps": 128, "evaluations": 1, "episodes": 2, "settings": SMALL, "workers": 0}
+    with pytest.raises(SelectError, match=said):
+        sm.train(world, out=tmp_path / "run", **how)
+
+
+class Whole(Shelf):
+    def step(self, key: Any, state: Any, action: Any) -> Any:
+        state, reward, discount = super().step(key, state, action)
+        return state, reward.astype(int), discount
+
+
+class Grows(Shelf):
+    def step(self, key: Any, state: Any, action: Any) -> Any:
+        state, reward, discount = super().step(key, state, action)
+        return state._replace(refills=state.refills + 0.5), reward, discount
+
+
+class Flat(Shelf):
+    def observe(self, state: Any) -> Any:
+        return super().observe(state)._replace(items=jnp.ones(4))
+
+
+class Branches(Shelf):
+    def observe(self, state: Any) -> Any:
+        assert state.refills >= 0
+        return super().observe(state)
+
+
+@pytest.mark.parametrize(
+    ("world", "said"),
+    [
+        (Whole, r"Whole.*: reward is int32 \(\) and must be float \(\)"),
+        (Grows, "Grows.*: a step changes the form of the state"),
+        (Flat, r"Flat.*: items is float \(4,\) and must be float \(4, 1\)"),
+        (Branches, "tracing reset, observe and step raised TracerBoolConversionError"),
+    ],
+)
+def test_a_jax_world_of_the_wrong_form_is_refused_before_anything_is_made(
+    world: Any, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SelectError, match=said):
+        sm.train(world, out=tmp_path / "run", steps=128)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_world_prints_is_not_among_the_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", list(sys.path))
+    (tmp_path / "noisy.py").write_text(
+        "import faulty\nprint('imported')\n"
+        "class Noisy(faulty.Sound):\n"
+        "    def __init__(self):\n        print('made')\n        super().__init__()\n"
+        "    def sold(self, action):\n        print('step')\n        return super().sold(action)\n"
+        "    def close(self):\n        print('closed')\n"
+    )
+    cli.main(["evaluate", "noisy:Noisy", "--episodes", "1", "--workers", "0", "--json"])
+    out, said = capsys.readouterr()
+    assert json.loads(out)["episodes"] == 1
+    assert set(said.split()) >= {"imported", "made", "step", "closed"}
 
 
 @pytest.mark.slow
@@ -424,6 +524,11 @@ class Greedy(faulty.Sound):
         return np.array([0, 0]), np.array([0, 0])
 
 
+class Fractions(faulty.Sound):
+    def greedy(self) -> Any:
+        return np.array([0, 1]), np.array([0.9, 0.9])
+
+
 @pytest.mark.parametrize(
     ("world", "check", "said"),
     [
@@ -447,6 +552,8 @@ class Greedy(faulty.Sound):
         (Ends, "steps", "step 1 raised SystemExit: 3"),
         (Partial, "partial reward", "partial_reward promised 1 for all picks of step 1"),
         (Greedy, "greedy", "items[1]=0 is picked twice"),
+        (Fractions, "greedy", "commands [0.9, 0.9]: give whole numbers"),
+        (Logarithm, "learning reward", "learning_reward makes nan of the reward"),
         (Terminal, "time limit", "the episode is terminated at step 7, the time limit"),
     ],
 )

@@ -382,6 +382,7 @@ def test_a_search_without_trials_is_refused(tmp_path: Path) -> None:
         ('"settings.epochs" = { choices = [1979-05-27] }', "of numbers, texts or lists"),
         ('"settings.epochs" = { choices = [[[1]]] }', "of numbers, texts or lists"),
         ('"settings.epochs" = { choices = [inf] }', "of numbers, texts or lists"),
+        ("settings.epochs = { low = 1, high = 3 }", 'write "settings.epochs" = { … }'),
         ('algoritm = { choices = ["isq-u"] }', "no name 'algoritm' to search; there are task"),
         ('"settings.pace" = { choices = [1] }', "no setting 'pace'"),
     ],

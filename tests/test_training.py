@@ -662,7 +662,11 @@ def test_a_loss_that_is_not_finite_stops_with_the_step_and_the_last_good_checkpo
 @pytest.mark.parametrize(
     ("report", "broken", "said"),
     [
-        (ChunkReport(np.nan, 0.5, 3), False, "the reward is nan at step 0"),
+        (
+            ChunkReport(np.nan, 0.5, 3),
+            False,
+            "the reward, or what learning_reward or partial_reward makes of it, is nan at step 0",
+        ),
         (ChunkReport(1.0, np.inf, 3), False, "the loss is inf at step 0"),
         (ChunkReport(1.0, 0.5, 3), True, "a parameter is not finite at step 0"),
     ],

@@ -35,7 +35,7 @@ class ChunkReport(NamedTuple):
     """What a chunk measured, as numbers."""
 
     reward: float
-    """Mean of a step, unscaled."""
+    """Mean of a step, unscaled; NaN too where it was finite and what is learned of it is not."""
     loss: float
     """Mean over updates; NaN where there was none."""
     updates: int
@@ -151,10 +151,12 @@ class Compiled:
         action, aside = self.learner.act(act_key, running.learner, observation, running.step)
         env_keys = self._keys(env_key)
         worlds, reward, alive = jax.vmap(self.env.step)(env_keys, running.worlds, action)
-        marginal = None
+        learned = jax.vmap(learning_reward(self.env))(reward)
+        sound, marginal = jnp.isfinite(learned), None
         if self.learner.marginal and offers(self.env, "partial_reward") is not None:
             tells = partial(_added, self.env)
             marginal = jax.vmap(tells)(env_keys, running.worlds, action, reward)
+            sound = sound & jnp.isfinite(marginal).all(axis=1)
         ages = running.ages + 1
         limit = offers(self.env, "time_limit")
         terminated = alive == 0
@@ -162,7 +164,7 @@ class Compiled:
         transition = Transition(
             observation=observation,
             action=action,
-            reward=jax.vmap(learning_reward(self.env))(reward),
+            reward=learned,
             discount=alive * self.learner.discount,
             truncated=truncated,
             next_observation=jax.vmap(self.env.observe)(worlds),
@@ -175,7 +177,8 @@ class Compiled:
 
         worlds = jax.lax.cond(ended.any(), restarted, lambda: worlds)
         running = running._replace(worlds=worlds, ages=jnp.where(ended, 0, ages))
-        return running, (Played(transition, aside, marginal), reward)
+        told = jnp.where(sound, reward, jnp.nan)  # of what is not learned from, nobody would hear
+        return running, (Played(transition, aside, marginal), told)
 
     def _keys(self, key: Key[Array, ""]) -> Key[Array, " E"]:
         """One for each world that this device has."""

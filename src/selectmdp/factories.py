@@ -10,6 +10,7 @@ import inspect
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from typing import Any
 
 from selectmdp.spec import SelectError
@@ -53,7 +54,8 @@ def made(factory: Any, name: str, options: Mapping[str, Any]) -> Any:
             ) from error
     _check_options(factory, name, options)
     try:
-        return factory(**options)
+        with redirect_stdout(sys.stderr):  # a command's own output may be JSON
+            return factory(**options)
     except SelectError:
         raise
     except (Exception, SystemExit) as error:
@@ -84,7 +86,10 @@ def address(factory: Any) -> str | None:
 
 def told(error: BaseException) -> str:
     """An exception in one line: its kind and the first line of what it says."""
-    lines = str(error).strip().splitlines()
+    try:
+        lines = str(error).strip().splitlines()
+    except Exception:
+        lines = []
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
@@ -107,7 +112,8 @@ def _module(text: str, name: str) -> Any:
         sys.path.insert(0, here)
     importlib.invalidate_caches()  # the module may have been written a moment ago
     try:
-        return importlib.import_module(name)
+        with redirect_stdout(sys.stderr):
+            return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not (name == error.name or name.startswith(f"{error.name}.")):
             raise SelectError(

@@ -88,7 +88,7 @@ def _numbers(name: str, given: Any) -> Any:
             raise TypeError("it holds complex ones")
         with np.errstate(over="ignore"):  # too large for float32 is told as not finite
             numbers = given if isinstance(given, jax.Array) else np.asarray(given, np.float32)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise SelectError(f"{name} is not an array of numbers: {error}") from None
     finite = np.isfinite(np.asarray(numbers))
     if numbers.ndim and not finite.all():

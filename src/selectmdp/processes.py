@@ -6,7 +6,8 @@ The first alone reads and writes files and speaks; what it finds, or refuses, it
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import jax
@@ -14,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from selectmdp import console
-from selectmdp.spec import SelectError
+from selectmdp.spec import PeerFault, SelectError
 
 ADDRESS, COUNT, INDEX = VARIABLES = (
     "JAX_COORDINATOR_ADDRESS",
@@ -71,6 +72,40 @@ def told(make: Callable[[], Told]) -> Told:
         raise refused or SelectError(heard["refused"])
     made: Told = heard["made"]
     return made
+
+
+def agree(asked: Mapping[str, Any]) -> None:
+    """Refuse, in all, where not all are asked for the same: they would make one run of several."""
+    if jax.process_count() == 1:
+        return
+    mine = {name: repr(value) for name, value in asked.items()}
+    first = told(lambda: mine)
+    others = [
+        f"{name}={mine.get(name, 'nothing')} here and {first.get(name, 'nothing')} in the first"
+        for name in dict.fromkeys([*first, *mine])
+        if mine.get(name) != first.get(name)
+    ]
+    if any_of(bool(others)):
+        found = "; ".join(others) or "another process tells which"
+        raise SelectError(
+            f"the {jax.process_count()} processes of this run were not asked for the same "
+            f"({found}): give all of them the same command"
+        )
+
+
+@contextmanager
+def meeting() -> Iterator[None]:
+    """While processes wait for each other: one that is gone is told of."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        if jax.process_count() == 1:
+            raise
+        why = str(error).splitlines()[0]
+        raise PeerFault(
+            f"another process of this run ended, or cannot be reached any more ({why}): start all "
+            "of them again, with --resume"
+        ) from error
 
 
 def copied(tree: Any, like: Any) -> Any:

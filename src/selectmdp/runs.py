@@ -227,9 +227,9 @@ def load(path: str | Path, env: Any = None) -> Policy:
 
 def checkpoint_of(path: str | Path) -> Path:
     """Where the newest checkpoint of a run lies, or the checkpoint in this very folder."""
+    if not isinstance(path, str | os.PathLike) or not is_run(Path(path)):
+        raise SelectError(f"{path} holds no run: give the folder that train wrote with --out")
     folder = Path(path)
-    if not is_run(folder):
-        raise SelectError(f"{folder} holds no run: give the folder that train wrote with --out")
     if not (folder / checkpoint.MANIFEST).is_file():
         folder, damaged = keeper(folder).newest_intact()
         if damaged:

@@ -16,6 +16,10 @@ class WorldFault(SelectError):
     """A world broke while it was played; the message names the environment, its step and why."""
 
 
+class PeerFault(SelectError):
+    """Another process of this run is gone; this one can only end, without waiting for it."""
+
+
 @dataclass(frozen=True)
 class Spec:
     """Sizes of one Select-MDP, checked once and trusted afterwards."""

@@ -21,6 +21,7 @@ from selectmdp.checkpoint import CheckpointError
 from selectmdp.config import TrainConfig, differences, versions
 from selectmdp.display import TrainingDisplay
 from selectmdp.engines import ChunkReport, Running
+from selectmdp.envs.base import offers
 from selectmdp.evaluation import Evaluation, episode_steps
 from selectmdp.factories import is_factory
 from selectmdp.machine import enough_memory, peak_megabytes
@@ -71,6 +72,7 @@ class Trainer:
         if self.engine.devices > 1:
             title += f", on {self.engine.devices} devices"
         with ExitStack() as stack:
+            stack.enter_context(processes.meeting())
             stack.enter_context(enough_memory(self.world.env.spec))
             stack.enter_context(self._blaming())
             stack.enter_context(self.world.opened())
@@ -146,7 +148,9 @@ class Trainer:
     def _check(self, running: Running, report: ChunkReport) -> None:
         """Stop where a number is not finite: nothing good can follow."""
         if not math.isfinite(report.reward):
-            fault = f"the reward is {report.reward}"
+            made = [n for n in ("learning_reward", "partial_reward") if offers(self.world.env, n)]
+            also = f", or what {' or '.join(made)} makes of it," if made else ""
+            fault = f"the reward{also} is {report.reward}"
         elif report.updates and not math.isfinite(report.loss):
             fault = f"the loss is {report.loss}"
         elif not _finite(self.learner.policy(running.learner)):

@@ -73,6 +73,9 @@ def train(
         raise SelectError(f"settings={changes!r}: give a dict of names and values")
     given = {name: value for name, value in options.items() if value is not None}
     hosting = Hosting(workers, timeout)
+    place = task if isinstance(task, str) else type(task).__name__
+    named = {f"--set {name}": value for name, value in changes.items()}
+    processes.agree({"task": place, "resume": resume, **asked, **named, **given})
     if resume:
         with ExitStack() as stack:
             folder = Path(processes.told(lambda: _entered(stack, out)))

@@ -12,7 +12,7 @@ import jax
 
 from selectmdp import factories, tasks
 from selectmdp.engines import Compiled, Engine
-from selectmdp.envs.base import check_offers, is_jax, offers
+from selectmdp.envs.base import check_forms, check_offers, is_jax, offers
 from selectmdp.evaluation import Evaluation, Evaluator, ParametricActor, Progress
 from selectmdp.learners.base import Learner
 from selectmdp.machine import enough_memory
@@ -136,6 +136,7 @@ def world(task: Any, options: Mapping[str, Any], hosting: Hosting = Hosting()) -
 
 def _own(name: str, env: Any) -> JaxWorld:
     check_offers(env, name)
+    check_forms(env, name)
     return JaxWorld(name, env)
 
 

@@ -1,5 +1,6 @@
 """Checks of an environment in JAX on an episode of random legal picks."""
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -7,10 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
-from selectmdp.check.probe import JaxProbe
+from selectmdp.check.numpy_probe import NumpyProbe
+from selectmdp.check.probe import JaxProbe, Trail
 from selectmdp.check.report import NotChecked, Wrong, close
 from selectmdp.envs.base import offers, picks_of
+from selectmdp.interop.spaces import check_action
 from selectmdp.iterative import choose, empty, legal, random_action, selections
+from selectmdp.spec import SelectError
 from selectmdp.types import Action, Observation
 
 EPISODES = 16
@@ -154,6 +158,43 @@ def partial_reward(probe: JaxProbe) -> str:
             "use the same draws, and leave out the later picks"
         )
     return "entry k is the reward of a step with the first k picks under the same key"
+
+
+def greedy(probe: JaxProbe) -> str:
+    """What the heuristic picks is legal: of illegal picks a world may make anything."""
+    offered, rule, spec = (offers(probe.env, name) for name in ("greedy", "legal_after", "spec"))
+    if offered is None:
+        raise NotChecked("the environment offers no greedy")
+    trail = probe.trail
+    keys = jax.random.split(jax.random.fold_in(probe.key, 1), probe.steps)
+    actions = jax.device_get(jax.jit(jax.vmap(offered))(keys, trail.state))
+    after = None if rule is None else jax.jit(rule)
+    for step in range(probe.steps):
+        seen, picks = jax.tree.map(lambda leaf: leaf[step], (trail.observation, actions))  # noqa: B023
+        mask = np.asarray(seen.legal & seen.present[:, None])
+        try:
+            check_action(spec, mask, picks, after and partial(after, seen))
+        except SelectError as error:
+            raise Wrong(f"greedy at step {step + 1}: {error}") from error
+    return f"greedy picks are legal in {probe.steps} steps"
+
+
+def learning_reward(probe: JaxProbe | NumpyProbe) -> str:
+    """One finite number of every reward: what is not finite is not learned from."""
+    offered = offers(probe.env, "learning_reward")
+    if offered is None:
+        raise NotChecked("the environment offers no learning_reward")
+    trail = probe.trail
+    rewards = trail.reward if isinstance(trail, Trail) else [each.reward for each in trail]
+    for number, reward in enumerate(np.asarray(rewards, np.float32), start=1):
+        with np.errstate(all="ignore"):  # told below
+            made = np.asarray(offered(reward))
+        if made.shape != () or made.dtype.kind not in "fiu" or not np.isfinite(made):
+            raise Wrong(
+                f"learning_reward makes {made} of the reward {reward} of step {number}: give one "
+                "finite number for whatever a step may earn"
+            )
+    return f"learning_reward makes a number of each reward in {probe.steps} steps"
 
 
 def time_limit(probe: JaxProbe) -> str:

@@ -60,6 +60,8 @@ JAX_CHECKS = (
     Check("legal mask", played.legal_mask, _FORMS),
     Check("legal_after", played.legal_after, _FORMS),
     Check("partial reward", played.partial_reward, _FORMS),
+    Check("learning reward", played.learning_reward, (*_FORMS, "finite")),
+    Check("greedy", played.greedy, _FORMS),
     Check("item −1", nothing.minus_one, _FORMS),
     Check("permutation", symmetry.permutation, _FORMS),
     Check("time limit", _time_limit, _FORMS),
@@ -108,6 +110,7 @@ NUMPY_CHECKS = (
     Check("legal mask", numpy_env.legal_mask, _SHOWN),
     Check("rules between picks", numpy_rules.rules, (*_SHOWN, "seeds")),
     Check("partial reward", numpy_env.partial_reward, (*_SHOWN, "seeds")),
+    Check("learning reward", played.learning_reward, _SHOWN),
     Check("greedy", numpy_env.greedy, _SHOWN),
     Check("time limit", numpy_env.time_limit, _SHOWN),
 )

@@ -16,7 +16,7 @@ from selectmdp.cli.show import report, watch
 from selectmdp.cli.verify import verify
 from selectmdp.machine import enough_memory
 from selectmdp.signals import Stopped
-from selectmdp.spec import PlaceFault, SelectError
+from selectmdp.spec import PeerFault, PlaceFault, SelectError
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "train": train,
@@ -54,6 +54,12 @@ def main(arguments: list[str] | None = None, *, place: int = 2) -> None:
                 description="Choose K of N things and tell each what to do, again and again.",
                 args=sys.argv[1:] if arguments is None else arguments,
             )
+    except PeerFault as error:
+        ended = _ended(str(error), 1)
+        if arguments is None:  # JAX would wait for who is gone, then abort
+            sys.stdout.flush()
+            os._exit(1)
+        raise ended from None
     except SelectError as error:
         raise _ended(str(error), place if isinstance(error, PlaceFault) else 2) from None
     except Stopped as saved:

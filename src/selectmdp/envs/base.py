@@ -24,13 +24,15 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from selectmdp import draws
+from selectmdp.factories import told
 from selectmdp.spec import SelectError, Spec, check_count
-from selectmdp.types import Action, Observation
+from selectmdp.types import Action, Observation, expected_shapes
 
 State = Any
 
@@ -139,6 +141,41 @@ def check_offers(env: object, name: str) -> None:
         check_command_names(offers(env, "command_names"), spec.num_commands)
     except SelectError as error:
         raise SelectError(f"{name} offers {error}") from None
+
+
+def check_forms(env: Any, name: str) -> None:
+    """Refuse a world that no program could be made of: it is traced, and nothing runs."""
+    try:
+        spec, key = env.spec, jax.random.key(0)
+        nothing = jnp.zeros(spec.num_select, jnp.int32)
+        state = jax.eval_shape(env.reset, key)
+        seen = jax.eval_shape(env.observe, state)
+        following, reward, discount = jax.eval_shape(env.step, key, state, Action(nothing, nothing))
+        given = {"reward": reward, "discount": discount, **seen._asdict()}
+        forms = {each: (part.shape, _kind(part.dtype)) for each, part in given.items()}
+    except Exception as error:
+        raise SelectError(
+            f"{name}: tracing reset, observe and step raised {told(error)}; "
+            f"`selectmdp check {name}` tells what is wrong"
+        ) from error
+    shapes = {"reward": (), "discount": (), **expected_shapes(spec)}
+    for each, shape in shapes.items():
+        kind = "bool" if each in ("present", "context_present", "legal") else "float"
+        if forms[each] != (shape, kind):
+            has, needs = f"{forms[each][1]} {forms[each][0]}", f"{kind} {shape}"
+            raise SelectError(f"{name}: {each} is {has} and must be {needs}")
+    before, after = (
+        [(str(path), leaf.shape, leaf.dtype) for path, leaf in jax.tree.leaves_with_path(tree)]
+        for tree in (state, following)
+    )
+    if before != after:
+        raise SelectError(
+            f"{name}: a step changes the form of the state; `selectmdp check {name}` tells where"
+        )
+
+
+def _kind(dtype: Any) -> str:
+    return "float" if jnp.issubdtype(dtype, jnp.floating) else str(dtype)
 
 
 def check_range(num_items: object, num_select: int) -> tuple[int, int]:

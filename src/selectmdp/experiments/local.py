@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from selectmdp import console, machine, runs, signals
+from selectmdp import console, machine, processes, runs, signals
 from selectmdp.experiments.jobs import Failed, Job, finished
 from selectmdp.files import told
 from selectmdp.machine import compiled_cache, cores
@@ -163,7 +163,8 @@ def spawn(
     """
     log = folder.parent / f"{job.name}.log"
     runs.make_folder(log.parent)
-    environment = dict(os.environ)
+    # A run of a sweep meets no other process, whatever the sweep itself was told.
+    environment = {k: v for k, v in os.environ.items() if k not in processes.VARIABLES}
     if one_thread:  # runs side by side are fastest so
         environment = machine.one_thread(environment)
     # A GPU may have several runs: none takes most of its memory before it needs it.

@@ -116,8 +116,8 @@ def _carried_out(
         else:
             shown.ended(job, result)
 
-    jobs = [task.job for task in left]
-    failed = engine(jobs, out / RUNS, workers=workers, done=done, look=shown.look)
+    jobs = [task.job for task in left]  # where there are none, no engine need be started
+    failed = engine(jobs, out / RUNS, workers=workers, done=done, look=shown.look) if jobs else []
     if failed or unkept:
         raise again([*failed, *unkept])
     return {"out": str(out), "runs": len(tasks), "run_now": len(left)}

@@ -27,6 +27,11 @@ def space_of(path: Path, told: Mapping[str, Any]) -> Space:
     if not space:
         raise SelectError(f"{path}: nothing to search; write a table [search]")
     for name, rule in space.items():
+        if name in sweeps.GROUPS:
+            inside = next(iter(rule), "…") if isinstance(rule, Mapping) else "…"
+            raise SelectError(
+                f'{path}: [search] has {name} without quotes: write "{name}.{inside}" = {{ … }}'
+            )
         group, _, _ = name.rpartition(".")
         if group not in sweeps.GROUPS and name not in sweeps.NAMES:
             known = ", ".join([*sweeps.NAMES, *(f"{group}.…" for group in sweeps.GROUPS)])

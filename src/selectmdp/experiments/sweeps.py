@@ -27,6 +27,7 @@ from typing import Any
 
 from selectmdp import tasks
 from selectmdp.config import TrainConfig
+from selectmdp.experiments.figures import WHAT
 from selectmdp.factories import is_factory
 from selectmdp.files import MOST_JSON, read_bounded
 from selectmdp.spec import SelectError
@@ -76,7 +77,8 @@ def read(path: Path) -> dict[str, Any]:
         try:
             told = tomllib.loads(read_bounded(path, MOST_JSON).decode())
         except OSError as error:
-            raise SelectError(f"it cannot be read: {error.strerror}") from None
+            also = "" if path.exists() else f", and no figure: those are {', '.join(WHAT)}, and all"
+            raise SelectError(f"it cannot be read: {error.strerror}{also}") from None
         except (ValueError, RecursionError) as error:
             raise SelectError(f"it is no TOML: {error}") from None
         _check(told)

@@ -108,12 +108,13 @@ def _spoken(env: Any) -> Adapted:
     """An environment that speaks our spaces already needs no functions."""
     from selectmdp.interop.spaces import SelectSpace
 
-    if not isinstance(env.action_space, SelectSpace):
+    space = getattr(env, "action_space", None)
+    if not isinstance(space, SelectSpace):
         raise SelectError(
-            f"the action space is {type(env.action_space).__name__}: tell by "
+            f"the action space is {type(space).__name__}: tell by "
             "selectmdp.from_gymnasium(env, spec, observe, act) what the items and the picks are"
         )
-    spec = env.action_space.sizes
+    spec = space.sizes
 
     def act(picks: Action) -> dict[str, Any]:
         return all_picks(tuple(picks), spec.num_select)._asdict()

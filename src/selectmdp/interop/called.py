@@ -49,10 +49,10 @@ class Called:
         try:
             made = np.asarray(self.function(*jax.tree.map(np.asarray, given)))
             self._check_shape(made, form)
+            return made.astype(form.dtype)
         except Exception as error:
             self.faults.append(_fault(self.name, error))
             raise
-        return made.astype(form.dtype)
 
     def _check_shape(self, given: Any, form: jax.ShapeDtypeStruct) -> None:
         if given.shape != form.shape:

@@ -92,7 +92,8 @@ def _put_part(name: str, part: Any, into: npt.NDArray[Any]) -> None:
         return
     if kind not in "fiub":
         raise SelectError(f"{name} is {array.dtype}: features are numbers")
-    into[:] = array
+    with np.errstate(over="ignore"):  # told below
+        into[:] = array
     if not np.isfinite(into).all():
         where = tuple(np.argwhere(~np.isfinite(into))[0].tolist())
         if np.isfinite(array[where]):
@@ -146,6 +147,10 @@ def all_picks(given: Any, num_select: int) -> Action:
         raise SelectError(
             f"it gave items {items.tolist()} and commands {commands.tolist()}: give as many of "
             f"each, {num_select} at most"
+        )
+    if len(items) and {items.dtype.kind, commands.dtype.kind} - set("iub"):
+        raise SelectError(
+            f"it gave items {items.tolist()} and commands {commands.tolist()}: give whole numbers"
         )
     missing = num_select - len(items)
     return Action(

@@ -60,7 +60,7 @@ class OnHost:
         if self._seen is None:
             self._seen = self._crew.reset(self._seed_at(step))
         per_round = self.learner.num_envs * self.learner.rollout
-        rewards, losses, updates = [], [], 0
+        rewards, losses, updates, sound = [], [], 0, True
         for _ in range(self.learner.chunk // per_round):
             key, learn_key, *act_keys = jax.random.split(key, 2 + self.learner.rollout)
             steps = []
@@ -74,14 +74,16 @@ class OnHost:
                 self._seen = stepped.observation
             step += per_round
             together = jax.tree.map(lambda *leaves: np.stack(leaves), *steps)
-            learner, loss, updated = self._learn(learn_key, learner, together, step)
+            learner, loss, updated, finite = self._learn(learn_key, learner, together, step)
+            sound = sound and bool(finite)
             if updated:
                 losses.append(float(loss))
                 updates += 1
         mean_loss = float(np.mean(losses)) if losses else float("nan")
         learner = self.learner.between(learner, step)
         running = Running(key, jnp.asarray(step, jnp.int32), running.worlds, running.ages, learner)
-        return running, ChunkReport(float(np.mean(rewards)), mean_loss, updates)
+        reward = float(np.mean(rewards)) if sound else float("nan")
+        return running, ChunkReport(reward, mean_loss, updates)
 
     def boundary(self, running: Running) -> Running:
         """Cut all episodes short, so that what follows depends on the seed and the step alone."""
@@ -116,12 +118,14 @@ class OnHost:
     def _learned(self, key: Key[Array, ""], learner: Any, played: Played, step: Any) -> Any:
         scaled = jax.vmap(jax.vmap(learning_reward(self.env)))
         played = played._replace(steps=played.steps._replace(reward=scaled(played.steps.reward)))
+        sound = jnp.isfinite(played.steps.reward).all()
         if played.marginal is not None:
             upto = jax.vmap(scaled, in_axes=2, out_axes=2)(played.marginal)
             played = played._replace(
                 marginal=jnp.diff(upto, prepend=jnp.zeros((*upto.shape[:2], 1)))
             )
-        return self.learner.learn(key, learner, played, step)
+            sound = sound & jnp.isfinite(upto).all()
+        return *self.learner.learn(key, learner, played, step), sound
 
 
 class HostEvaluator:

@@ -6,10 +6,11 @@ not depend on how many processes play it.
 """
 
 import os
+import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from typing import Any
 
@@ -110,13 +111,16 @@ class Rows:
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
-        """What goes wrong is told with where."""
+        """What goes wrong is told with where, and what is printed is not among the results."""
         try:
-            yield
+            with redirect_stdout(sys.stderr):
+                yield
         except SelectError as error:
             where = self.block.where(self.worker)
             raise WorldFault(f"{where} is wrong: {error}") from error
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # simulators in other languages raise their own kinds
             where = self.block.where(self.worker)
             raise WorldFault(f"{where} raised {told(error)}{line_of(error)}") from error
 
@@ -127,8 +131,11 @@ COMMANDS = {b"r": Rows._reset, b"s": Rows._step, b"g": Rows._greedy}
 def closed(env: Any, which: str) -> None:
     """Close an environment; what was learned in it does not depend on how that goes."""
     try:
-        getattr(env, "close", lambda: None)()
-    except (Exception, SystemExit) as error:
+        with redirect_stdout(sys.stderr):
+            getattr(env, "close", lambda: None)()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         warnings.warn(
             f"{which}: close() raised {told(error)}{line_of(error)}; what it holds may stay open",
             stacklevel=2,

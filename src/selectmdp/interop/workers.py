@@ -20,8 +20,10 @@ import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+from selectmdp.files import told
 from selectmdp.interop.block import CLOSING, Block
 from selectmdp.spec import Spec, WorldFault
 
@@ -55,7 +57,11 @@ class Workers:
         self.timeout = timeout
         size = Block.size(spec, num_envs, workers)
         with tempfile.TemporaryFile() as file:  # has no name, so nothing is ever left behind
-            file.truncate(size)
+            with told(Path(tempfile.gettempdir())):
+                file.write(
+                    bytes(size)
+                )  # where there is no room, it is said here and kills no worker
+                file.flush()
             self.block = Block(spec, num_envs, workers, mmap.mmap(file.fileno(), size))
             order = {
                 "address": address,
