@@ -136,6 +136,43 @@ def steps() -> str:
     return markdown(("world", "bare", "adapted"), lines)
 
 
+def acting() -> str:
+    """What one `select` takes, by `selectmdp bench scale`."""
+    lines = [
+        (
+            f"{row['num_items']:,}",
+            _milliseconds(row["cpu_ms"]),
+            _milliseconds(row["best_ms"]),
+            f"{row['peak_megabytes']:.0f} MB",
+        )
+        for row in _read(BENCHMARKS / "scale.json")["acting"]
+    ]
+    return markdown(("N", "processor", "clock, best", "memory of the whole process"), lines)
+
+
+def rounds() -> str:
+    """What a device needs for a round of training, by the same."""
+    told = _read(BENCHMARKS / "scale.json")
+    names = ("N", "environments × steps", "batch", "state", "work", "updates", "processor, a step")
+    return markdown(names, [_round(row) for row in (*told["run"], *told["compiled"])])
+
+
+def _round(row: Mapping[str, Any]) -> list[str]:
+    memory = (row[f"{what}_megabytes"] for what in ("state", "working"))
+    return [
+        f"{row['num_items']:,}",
+        f"{row['num_envs']:,} × {row['rollout']}",
+        f"{row['minibatch']}",
+        *(f"{each:.1f} MB" if each < 10 else f"{each:,.0f} MB" for each in memory),
+        f"{row['updates_a_round']:,}",
+        _milliseconds(row["step_cpu_ms"]) if "step_cpu_ms" in row else "",
+    ]
+
+
+def _milliseconds(time: float) -> str:
+    return f"{time:.2g} ms" if time < 100 else f"{time:.0f} ms"
+
+
 def _interval(mean: float, width: float) -> str:
     """To the second digit of the interval that is not 0 before others."""
     digits = max(0, 1 - math.floor(math.log10(width))) if width > 0 else 3
@@ -173,12 +210,14 @@ COUNTED = {
 README, DOCS = ROOT / "README.md", ROOT / "docs"
 TABLES: dict[str, Callable[[], str]] = {
     "ablation": ablation,
+    "acting": acting,
     "claims": make_results.claims,
     "faults": faults,
     "figures": make_results.figures,
     "gaps": make_results.gaps,
     "learning": learning,
     "main figures": make_results.main_figures,
+    "rounds": rounds,
     "rules": make_results.rules,
     "steps": steps,
     "trained": trained,
@@ -187,6 +226,7 @@ PAGES = {
     README: ("main figures", "claims", "learning", "trained", "faults"),
     DOCS / "fast.md": ("ablation",),
     DOCS / "other-worlds.md": ("trained", "steps"),
+    DOCS / "scale.md": ("acting", "rounds"),
     DOCS / "results.md": ("claims", "rules", "gaps", "figures"),
 }
 """Which tables each page has."""
