@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import signal
 
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -28,6 +29,11 @@ def asks_for_thirdparty(expression):
     asked = expression and Expression.compile(expression)
     return bool(asked) and asked.evaluate(lambda name, **_: name == "thirdparty")
 
+
+# A shell without job control ignores Ctrl-C in what it starts in the background, and so would all
+# that the tests start.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 hypothesis.settings.register_profile("steady", deadline=None, derandomize=True, max_examples=25)
 hypothesis.settings.load_profile("steady")
