@@ -559,7 +559,7 @@ def test_a_process_keeps_to_a_core_that_no_other_keeps_to_and_lets_it_go_when_ki
 @pytest.mark.slow
 def test_a_core_of_its_own_changes_no_bit_of_a_run(tmp_path: Path) -> None:
     options = {"num_items": 50, "num_select": 3}
-    (job,) = jobs_of([replace(TINY, options=options, settings={}, evaluations=0)])
+    (job,) = jobs_of([replace(TINY, options=options, settings={}, evaluations=1)])
     for folder, own_core in (("kept", True), ("free", False)):
         where = tmp_path / folder / "run"
         process, log = local.spawn(job, where, one_thread=True, own_core=own_core)
