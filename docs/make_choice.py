@@ -15,6 +15,7 @@ from selectmdp.experiments.figures import FIGURES, Figure
 from selectmdp.experiments.generalization import NETWORKS
 from selectmdp.report import results, statistics
 from selectmdp.report.judging import ENOUGH
+from selectmdp.report.measures import transfer
 from selectmdp.report.results import Results
 from selectmdp.spec import SelectError
 
@@ -135,7 +136,7 @@ def _compared(found: Results, choice: Choice) -> list[tuple[str, ...]]:
             if min(len(ours), len(theirs)) < ENOUGH:
                 continue
             gap = statistics.difference(ours, theirs)
-            means = [f"{np.mean(scores):.3f}" for scores in (ours, theirs)]
+            means = [f"{np.mean(scores):z.3f}" for scores in (ours, theirs)]
             told = f"{_signed(gap.value)} [{_signed(gap.low)}, {_signed(gap.high)}]"
             better = f"`{names[gap.value < 0]}`"
             take = UNDECIDED if gap.low <= 0 <= gap.high else better
@@ -191,8 +192,9 @@ def _other_sizes(found: Results) -> Iterator[str]:
             scores = found.played(network, trained, played)
             home = found.played(network, played, played)
             if min(len(scores), len(home)) >= ENOUGH:
-                share = statistics.ratio(scores, home)
-                told = f"{share.value:.0%} [{share.low:.0%}, {share.high:.0%}]"
+                share = transfer(found, network, trained, played)["share"]
+                parts = [f"{part:.0%}".replace("%", " %") for part in share or ()]
+                told = "{} [{}, {}]".format(*parts) if parts else "not learned there"
                 rows.append((network, str(trained), str(played), _mean(scores), told))
     if rows:
         yield "### Will it play at another N?\n"
@@ -204,11 +206,11 @@ def _mean(scores: Sequence[float]) -> str:
     if len(scores) < 2:
         return f"{scores[0]:.3f}"
     told = statistics.mean(scores)
-    return f"{told.value:.3f} [{told.low:.3f}, {told.high:.3f}]"
+    return f"{told.value:z.3f} [{told.low:z.3f}, {told.high:z.3f}]"
 
 
 def _signed(number: float) -> str:
-    return f"{number:+.3f}".replace("-", "−")
+    return f"{number:+z.3f}"
 
 
 if __name__ == "__main__":

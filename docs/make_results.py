@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cells import cell, markdown
+from cells import markdown
 
 from selectmdp.experiments.figures import FIGURES
 from selectmdp.report import overview, pictures, results
@@ -28,13 +28,13 @@ def claims(folder: Path = RESULTS) -> str:
     if found is None:
         return NONE_YET
     names = ("verdict", "text", "ours", "published")
-    lines = [tuple(cell(claim[name]) for name in names) for claim in _judged(found.folder)]
+    lines = [tuple(claim[name] for name in names) for claim in _judged(found.folder)]
     return markdown(("verdict", "claim", "here [95 % interval]", "published"), lines)
 
 
 def rules() -> str:
     """When each claim holds."""
-    return markdown(("claim", "holds where"), [(each.text, cell(each.rule)) for each in CLAIMS])
+    return markdown(("claim", "holds where"), [(each.text, each.rule) for each in CLAIMS])
 
 
 def gaps(folder: Path = RESULTS) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import make_results
 import numpy as np
-from cells import cell, markdown
+from cells import markdown
 
 from selectmdp.bench.learning import TASKS
 from selectmdp.evaluation import interval95
@@ -176,7 +176,7 @@ def _milliseconds(time: float) -> str:
 def _interval(mean: float, width: float) -> str:
     """To the second digit of the interval that is not 0 before others."""
     digits = max(0, 1 - math.floor(math.log10(width))) if width > 0 else 3
-    return cell(f"{mean:.{digits}f} ± {width:.{digits}f}")
+    return f"{mean:.{digits}f} ± {width:.{digits}f}"
 
 
 def faults() -> str:

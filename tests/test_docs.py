@@ -18,8 +18,8 @@ import selectmdp as sm
 from benchmarks import made_results
 from selectmdp import agent as agents
 from selectmdp.algorithms import Shape
-from selectmdp.experiments import sweeps
-from selectmdp.experiments.store import FINALS, told_settings, write
+from selectmdp.experiments import generalization, sweeps
+from selectmdp.experiments.store import FINALS, read, told_settings, write
 from selectmdp.iterative import picked
 from selectmdp.report.claims import CLAIMS
 
@@ -155,6 +155,18 @@ def test_advice_takes_a_side_only_where_the_interval_leaves_out_0(tmp_path):
     large = "| Circle selection, N = 200, K = 6 | 0.700 | 0.800 | −0.100 [−0.104, −0.096] |"
     assert f"{large} `isq-i` |" in page
     assert "| `isq-i` | 0.800 [0.796, 0.804] | 4 | 5 |" in page  # the table of that world
+
+
+def test_advice_shows_no_share_of_what_never_learned(tmp_path):
+    folder = made_results.make(tmp_path / "results")
+    path = folder / "generalization.csv"
+    rows = read(path, generalization.COLUMNS)
+    never = {"sums": "-0.0001"}  # random earns 0.098
+    rows = [{**row, "mean_reward": never.get(row["network"], row["mean_reward"])} for row in rows]
+    write(path, generalization.COLUMNS, rows)
+    page = make_choice.page(folder)
+    assert "| sums | 50 | 200 | 0.000 [0.000, 0.000] | not learned there |" in page
+    assert re.search(r"\| means \| 50 \| 200 \| .* \| \d+ % \[\d+ %, \d+ %\] \|", page)
 
 
 def test_without_runs_there_is_no_advice(tmp_path):

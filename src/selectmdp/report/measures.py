@@ -34,7 +34,7 @@ def generalization_of(results: Results) -> dict[str, Any]:
             {
                 "network": network,
                 "title": NETWORKS[network],
-                "cells": [_cell(results, network, *pair) for pair in pairs],
+                "cells": [transfer(results, network, *pair) for pair in pairs],
             }
             for network in networks
         ],
@@ -99,7 +99,7 @@ def parameters(algorithm: str, items: int, picks: int) -> int:
     return one if algorithm == "isq-u" else picks * one
 
 
-def _cell(results: Results, network: str, trained: int, played: int) -> dict[str, Any]:
+def transfer(results: Results, network: str, trained: int, played: int) -> dict[str, Any]:
     """What a policy earns, and as a share of what is earned by one that was trained there."""
     ours = results.played(network, trained, played)
     at_home = results.played(network, played, played)
